@@ -1,4 +1,4 @@
-"""How much of the mesh is needed: a queueing model, a plan made with it, and a Qdrant cluster."""
+"""Capacity of the mesh: a queueing model, plans made with it, and a Qdrant cluster."""
 
 from collections.abc import Sequence
 

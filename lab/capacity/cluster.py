@@ -1,7 +1,7 @@
 """A Qdrant cluster as queues: every search asks one replica of each shard, and is as slow as the slowest.
 
 A lost node takes its replicas with it. Searches that were sent there fail over when their time-out ends, until the
-cluster has noticed; shards that have no replica left are missing from every answer.
+cluster notices the loss; shards without a replica are missing from every answer.
 """
 
 import heapq
@@ -18,10 +18,10 @@ class Cluster:
 
     Args:
         cores: searches of a shard that a node works on at a time.
-        shard_s: what one takes of a core, on average: half of it always, the rest drawn from an exponential.
-        timeout_s: after which a search asks another replica of the shard.
-        noticed_s: after which nobody is sent to a lost node any more.
-        moving: share of the cores that a node which takes over shards gives to that.
+        shard_s: a search's mean time on a core: half of it fixed, the rest exponential.
+        timeout_s: until a search fails over to another replica of the shard.
+        noticed_s: until no search is sent to a lost node.
+        moving: share of a node's cores that takes over shards.
     """
 
     nodes: int
@@ -40,18 +40,18 @@ class Cluster:
 
 @dataclass(frozen=True, slots=True)
 class Searches:
-    """What became of searches: seconds of each, and the share of the points that it saw."""
+    """The results of searches: seconds of each, and the share of the points that it covers."""
 
     seconds: Sequence[float]
-    seen: Sequence[float]
+    coverage: Sequence[float]
 
     def quantile(self, share: float) -> float:
         return percentile(self.seconds, share)
 
     @property
     def recall(self) -> float:
-        """Of the nearest points, those that were found, where they lie in any shard alike."""
-        return sum(self.seen) / len(self.seen)
+        """The share of the nearest points that is found, if they lie in any shard alike."""
+        return sum(self.coverage) / len(self.coverage)
 
 
 def search(
@@ -63,7 +63,7 @@ def search(
     at_s: float = 0.0,
     seed: int = 1,
 ) -> Searches:
-    """Searches that arrive at random, served first come, first served.
+    """The results of searches that arrive at random and are served in their order.
 
     Args:
         lost: nodes that are away from `at_s` on.
@@ -72,39 +72,29 @@ def search(
     cores = max(1, round(cluster.cores * (1 - cluster.moving)))
     free = [[0.0] * cores for _ in range(cluster.nodes)]
     owners = cluster.owners()
-    now, times, seen = 0.0, [], []
+    now, times, coverage = 0.0, [], []
     while (now := now + draw.expovariate(rate)) < seconds:
-        done, found = now, 0
+        done, searched = now, 0
         for holders in owners:
             first = draw.choice(holders)
-            began = now
+            start = now
             if first in lost and now >= at_s:
                 alive = [node for node in holders if node not in lost]
                 if now < at_s + cluster.noticed_s:
-                    began += cluster.timeout_s
+                    start += cluster.timeout_s
                 if not alive:
-                    done = max(done, began)
+                    done = max(done, start)
                     continue
                 first = draw.choice(alive)
-            core = max(began, heapq.heappop(free[first]))
+            core = max(start, heapq.heappop(free[first]))
             ends = core + cluster.shard_s / 2 + draw.expovariate(2 / cluster.shard_s)
             heapq.heappush(free[first], ends)
-            done, found = max(done, ends), found + 1
+            done, searched = max(done, ends), searched + 1
         times.append(done - now)
-        seen.append(found / cluster.shards)
-    return Searches(times, seen)
+        coverage.append(searched / cluster.shards)
+    return Searches(times, coverage)
 
 
 def missing(cluster: Cluster, lost: frozenset[int]) -> float:
-    """Share of the points that no replica holds any more."""
+    """The share of the points whose replicas are all lost."""
     return sum(set(holders) <= lost for holders in cluster.owners()) / cluster.shards
-
-
-def moved_s(gib: float, cluster: Cluster, *, gbit_s: float = 5.0) -> float:
-    """Seconds until a lost node's shards are copied to the others, each of which takes its share.
-
-    Args:
-        gib: of the collection, one copy.
-    """
-    share = gib * cluster.replicas / cluster.nodes
-    return share * 8.6 / gbit_s / max(1, cluster.nodes - 1)

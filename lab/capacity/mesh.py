@@ -28,13 +28,13 @@ class Stage:
     """A kind of server.
 
     Args:
-        seconds: what a question takes of a server; one is drawn for each question.
-        servers: questions worked on at a time, of all replicas.
-        beside: seconds that follow with the server free again, as tokens are written beside other prompts' reading.
-        batch: questions that a server takes together where so many wait.
-        further: what each further question of a batch costs, as a share of the first.
-        on_cores: the seconds are of the machine's cores, shared with other such stages.
-        threads: cores that it uses at a time.
+        seconds: a server's times for a question, of which each question has one at random.
+        servers: of all replicas, each with one question at a time.
+        beside: seconds that follow while the server is free again, as tokens are written while other prompts are read.
+        batch: the most waiting questions that a server takes together.
+        further: the cost of each further question of a batch, as a share of the first.
+        on_cores: whether the seconds are of the machine's cores, shared with other such stages.
+        threads: cores that a question uses at a time.
     """
 
     name: str
@@ -49,7 +49,7 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Servers of a stage that are away between two times, in seconds; what they work on they finish."""
+    """Servers of a stage that are away between two times, in seconds, once they finish their question."""
 
     stage: str
     servers: int
@@ -63,8 +63,8 @@ class Mesh:
 
     Args:
         groups: stages side by side, one group after the other.
-        places: questions in flight, of all gateways; one more waits a moment and is refused.
-        cores: of the machine that stages `on_cores` share.
+        places: questions in flight at all gateways; a further one waits a moment and is refused.
+        cores: of the machine, which stages `on_cores` share.
     """
 
     groups: tuple[tuple[Stage, ...], ...]
@@ -75,11 +75,11 @@ class Mesh:
 
 @dataclass
 class Outcome:
-    """What became of the questions.
+    """The results of a simulation.
 
     Attributes:
-        seconds: from arrival to answer, of those answered in full, in order of their answers.
-        fates: `answered`, `late` (the budget ended first: the gateway gives what it holds) and `refused` (429).
+        seconds: from arrival to answer, of the questions answered in full, in the order of their answers.
+        fates: questions by `answered`, `late` (the budget ended, and the gateway gives its draft) and `refused` (429).
         busy_s: server-seconds by stage.
     """
 
@@ -88,7 +88,7 @@ class Outcome:
     busy_s: dict[str, float] = field(default_factory=lambda: defaultdict(float))
 
     def quantile(self, share: float) -> float:
-        """Seconds that this share of the answers took at most; 0 without any."""
+        """The most seconds that this share of the answers took; 0 without any."""
         return percentile(self.seconds, share)
 
     def share(self, fate: str) -> float:
@@ -96,7 +96,7 @@ class Outcome:
 
 
 def poisson(rate: float, seconds: float, draw: random.Random) -> list[float]:
-    """Arrivals of many who know nothing of each other."""
+    """Times of independent arrivals."""
     times, at = [], draw.expovariate(rate)
     while at < seconds:
         times.append(at)
@@ -105,14 +105,14 @@ def poisson(rate: float, seconds: float, draw: random.Random) -> list[float]:
 
 
 def spike(rate: float, seconds: float, draw: random.Random, *, factor: float = 3.0) -> list[float]:
-    """The same, but `factor` times as many in the fifth in the middle."""
+    """The same, with `factor` times as many in the middle fifth."""
     usual = poisson(rate, seconds, draw)
     more = poisson(rate * (factor - 1), seconds / 5, draw)
     return sorted([*usual, *(0.4 * seconds + at for at in more)])
 
 
 def simulate(mesh: Mesh, arrivals: Sequence[float], *, faults: Sequence[Fault] = (), seed: int = 1) -> Outcome:
-    """Ask the model at these times, in seconds from its start."""
+    """Simulate questions that arrive at these times, in seconds."""
     run = _Run(mesh, random.Random(seed))  # noqa: S311 - repeatable
     for at in arrivals:
         run.env.process(run.question(at))
@@ -142,16 +142,16 @@ class _Run:
                 self.outcome.fates["refused"] += 1
                 return
             for group in self.mesh.groups:
-                done = [self.env.process(self.stage(stage, at + self.mesh.budget_s)) for stage in group]
-                yield self.env.all_of(done)
-                if not all(process.value for process in done):
+                stages = [self.env.process(self.stage(stage, at + self.mesh.budget_s)) for stage in group]
+                yield self.env.all_of(stages)
+                if not all(process.value for process in stages):
                     self.outcome.fates["late"] += 1
                     return
         self.outcome.fates["answered"] += 1
         self.outcome.seconds.append(self.env.now - at)
 
     def stage(self, stage: Stage, deadline: float) -> Events:
-        """Whether it was done in time; what the deadline cuts short gives its server back then."""
+        """Whether the stage ends in time; at the deadline it gives its server back."""
         servers = self.servers[stage.name]
         with servers.request(priority=QUESTION) as server:
             yield server | self.env.timeout(max(0.0, deadline - self.env.now))
@@ -159,13 +159,13 @@ class _Run:
                 return False
             together = min(stage.batch, 1 + len(servers.queue))
             seconds = self.draw.choice(stage.seconds) * (1 + (together - 1) * stage.further) / together
-            began = self.env.now
+            start = self.env.now
             if stage.on_cores:
                 threads = [self.env.process(self.compute(seconds / stage.threads)) for _ in range(stage.threads)]
                 yield self.env.all_of(threads)
             else:
-                yield self.env.timeout(min(seconds, max(0.0, deadline - began)))
-            self.outcome.busy_s[stage.name] += self.env.now - began
+                yield self.env.timeout(min(seconds, max(0.0, deadline - start)))
+            self.outcome.busy_s[stage.name] += self.env.now - start
         yield self.env.timeout(self.draw.choice(stage.beside))
         return self.env.now < deadline
 

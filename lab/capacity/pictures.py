@@ -1,4 +1,4 @@
-"""What the plan and the simulations say, drawn."""
+"""Pictures of a plan and of simulations."""
 
 from pathlib import Path
 
@@ -21,19 +21,20 @@ def draw_all(folder: Path, deployment: Plan) -> list[Path]:
         OSError: it cannot be written.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    drawn = {"needed": needed(deployment), "harm": harm(deployment), "cluster": cluster()}
-    for name, figure in drawn.items():
-        (folder / f"capacity-{name}.png").write_bytes(png(figure))
-    return [folder / f"capacity-{name}.png" for name in drawn]
+    figures = {"needed": needed(deployment), "harm": harm(deployment), "cluster": cluster()}
+    paths = {folder / f"capacity-{name}.png": figure for name, figure in figures.items()}
+    for path, figure in paths.items():
+        path.write_bytes(png(figure))
+    return list(paths)
 
 
 def needed(deployment: Plan) -> Figure:
     """T4s by rate, and Qdrant nodes by corpus."""
     figure, (left, right) = _figure(2)
-    left.loglog(RATES, [plan(rate, 10**7, deployment.known).cards for rate in RATES], color=LIGHT.line, marker="o")
+    left.loglog(RATES, [plan(rate, 10**7, deployment.basis).cards for rate in RATES], color=LIGHT.line, marker="o")
     _label(left, "T4s, at 10 million chunks", "questions a second")
     for rate, shade in ((100, 0.5), (10_000, 1.0)):
-        nodes = [plan(rate, chunks, deployment.known).qdrant["nodes"] for chunks in CORPORA]
+        nodes = [plan(rate, chunks, deployment.basis).qdrant["nodes"] for chunks in CORPORA]
         right.loglog(CORPORA, nodes, color=LIGHT.line, alpha=shade, marker="o", label=f"{rate:,} a second")
     _label(right, "Qdrant nodes of 64 GiB", "chunks")
     right.legend(frameon=False, fontsize=8)
@@ -41,7 +42,7 @@ def needed(deployment: Plan) -> Figure:
 
 
 def harm(deployment: Plan) -> Figure:
-    """What becomes of questions as more come, and when a region of so many is lost."""
+    """Fates of questions at higher rates, and when a region is lost."""
     cases = {
         "as planned": rehearse(deployment),
         "1.5 times\nthe questions": rehearse(deployment, surge=1.5),
@@ -65,18 +66,15 @@ def harm(deployment: Plan) -> Figure:
 
 
 def cluster() -> Figure:
-    """Latency around the loss of one node of six, and the share of points that is seen, by replicas."""
+    """Latency with and without one node of six, and the share of points that is searched, by replicas."""
     figure, (left, right) = _figure(2)
     replicas = (1, 2, 3)
-    of = {copies: Cluster(nodes=6, shards=12, replicas=copies) for copies in replicas}
-    lost = frozenset({0})
-    for name, colour, away in (("all six", LIGHT.right, frozenset[int]()), ("one lost", LIGHT.wrong, lost)):
-        runs = [search(of[copies], 150, 60, lost=away, at_s=-10) for copies in replicas]
-        offset = 0.2 if away else -0.2
-        left.bar(
-            [n + offset for n in replicas], [1000 * run.quantile(0.95) for run in runs], 0.4, color=colour, label=name
-        )
-        right.bar([n + offset for n in replicas], [run.recall for run in runs], 0.4, color=colour)
+    clusters = [Cluster(nodes=6, shards=12, replicas=copies) for copies in replicas]
+    for name, colour, lost in (("all six", LIGHT.right, frozenset[int]()), ("one lost", LIGHT.wrong, frozenset({0}))):
+        runs = [search(one, 150, 60, lost=lost, at_s=-10) for one in clusters]
+        places = [copies + (0.2 if lost else -0.2) for copies in replicas]
+        left.bar(places, [1000 * run.quantile(0.95) for run in runs], 0.4, color=colour, label=name)
+        right.bar(places, [run.recall for run in runs], 0.4, color=colour)
     left.legend(frameon=False, fontsize=7, ncols=2, loc="lower center", bbox_to_anchor=(0.5, 1.1))
     for axes in (left, right):
         axes.set_xticks(replicas)

@@ -1,11 +1,12 @@
 """A deployment for a rate and a corpus: servers by utilisation, then the queues of one cell simulated.
 
-Every number that is not asked for is an assumption with a source, `assumptions.yaml`.
+All other numbers are assumptions with a source, `assumptions.yaml`.
 """
 
 import math
 import random
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,19 +17,20 @@ from lab.capacity.mesh import Fault, Mesh, Outcome, Stage, poisson, simulate
 
 SHIPPED = Path(__file__).with_name("assumptions.yaml")
 HOURS = 730
-# More questions a second than this are so many cells side by side: a queue of thousands of servers waits no longer.
+# A higher rate is that of several cells side by side, since a queue of thousands of servers waits no longer.
 CELL_RATE = 5.0
 SIMULATED_S = 180.0
+ON_CARDS = frozenset({"reranker", "generator"})
 Assumptions = dict[str, tuple[float, str]]
 _COUNT = re.compile(r"(\d+(?:\.\d+)?)([kMGB]?)")
 _FACTORS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "B": 10**9}
 
 
 def count(text: str) -> int:
-    """A number as people write it: `10M` are ten million.
+    """A number as people write it: `10M` is ten million.
 
     Raises:
-        ValueError: it is none, or below 1.
+        ValueError: the text is no number, or it is below 1.
     """
     match = _COUNT.fullmatch(text)
     if match is None or (number := round(float(match[1]) * _FACTORS[match[2]])) < 1:
@@ -37,17 +39,17 @@ def count(text: str) -> int:
 
 
 def assumptions(file: Path = SHIPPED) -> Assumptions:
-    """Name to value and source; what a file leaves out is as shipped.
+    """Name -> value and source, of the file or else as shipped.
 
     Raises:
-        ValueError: the file has a name that none has, or no positive number under one.
+        ValueError: the file has an unknown name, or no positive number under one.
         OSError: it cannot be read.
     """
-    known = yaml.safe_load(SHIPPED.read_text("utf-8"))
-    given = yaml.safe_load(file.read_text("utf-8"))
-    if not isinstance(given, dict) or (strange := sorted(set(given) - set(known))):
-        raise ValueError(f"{file}: no such assumption: {', '.join(strange) if isinstance(given, dict) else 'no names'}")
-    merged = known | given
+    shipped = yaml.safe_load(SHIPPED.read_text("utf-8"))
+    own = yaml.safe_load(file.read_text("utf-8"))
+    if not isinstance(own, dict) or (unknown := sorted(set(own) - set(shipped))):
+        raise ValueError(f"{file}: no such assumption: {', '.join(unknown) if isinstance(own, dict) else 'no names'}")
+    merged = shipped | own
     for name, entry in merged.items():
         value = entry.get("value") if isinstance(entry, dict) else None
         if not isinstance(value, int | float) or not 0 <= value < math.inf:
@@ -63,8 +65,7 @@ class Plan:
         replicas: pods by service.
         cards: T4s.
         usd_month: by part.
-        load: share of each service's servers that is busy at the rate that was asked for.
-        known: what it rests on.
+        load: share of each service's servers that is busy at the rate.
     """
 
     rate: float
@@ -75,28 +76,31 @@ class Plan:
     qdrant: dict[str, int]
     usd_month: dict[str, float]
     load: dict[str, float]
-    known: Assumptions
+    basis: Assumptions
 
     @property
     def first(self) -> str:
-        """The service that is full first as questions become more."""
+        """The service that is full first at a higher rate."""
         return max(self.load, key=self.load.__getitem__)
 
     @property
     def usd_per_1000(self) -> float:
-        """At the whole rate, all month."""
+        """The cost of a thousand questions at the full rate, all month."""
         return sum(self.usd_month.values()) / (self.rate * HOURS * 3.6)
 
     def values(self) -> dict[str, Any]:
-        """Values for `deploy/helm/cragmesh`; Qdrant's cluster is its own chart's, with `replicaCount`."""
+        """Values for `deploy/helm/cragmesh`, without Qdrant's cluster, which has a chart of its own."""
         services: dict[str, Any] = {name: {"replicas": n, "autoscale": None} for name, n in self.replicas.items()}
         services["retriever"]["env"] = {"CRAGMESH_QDRANT_URL": "http://qdrant:6333"}
         return {"services": services, "qdrant": {"enabled": False}}
 
 
-def seconds(known: Assumptions) -> dict[str, float]:
-    """What a question takes of one server of each service."""
-    of = {name: value for name, (value, _) in known.items()}
+def values_of(basis: Assumptions) -> dict[str, float]:
+    return {name: value for name, (value, _) in basis.items()}
+
+
+def seconds(of: Mapping[str, float]) -> dict[str, float]:
+    """A question's seconds on one server of each service, by the values of assumptions."""
     return {
         "gateway": of["gateway_cpu_s"],
         "classifier": of["classify_cpu_s"],
@@ -107,35 +111,35 @@ def seconds(known: Assumptions) -> dict[str, float]:
     }
 
 
-def plan(rate: float, chunks: int, known: Assumptions | None = None) -> Plan:
+def plan(rate: float, chunks: int, basis: Assumptions | None = None) -> Plan:
     """Size a deployment.
 
     Args:
         rate: questions a second at the peak.
         chunks: of all collections together.
     """
-    known = known or assumptions()
-    of = {name: value for name, (value, _) in known.items()}
-    took = seconds(known)
-    servers = {name: of["cores_per_pod"] if name not in ("reranker", "generator") else 1.0 for name in took}
-    replicas = {name: math.ceil(rate * took[name] / servers[name] / of["utilisation"]) for name in took}
-    # A question holds its place for as long as it takes, the answer's tokens included (Little's law).
-    held_s = sum(took.values()) * 1.5 + of["calls"] * of["answer_tokens"] / of["decode_tokens_per_s"]
+    basis = basis or assumptions()
+    of = values_of(basis)
+    service_s = seconds(of)
+    servers = {name: of["cores_per_pod"] if name not in ON_CARDS else 1.0 for name in service_s}
+    replicas = {name: math.ceil(rate * service_s[name] / servers[name] / of["utilisation"]) for name in service_s}
+    # A question holds its place until its last token (Little's law).
+    held_s = sum(service_s.values()) * 1.5 + of["calls"] * of["answer_tokens"] / of["decode_tokens_per_s"]
     replicas["gateway"] = max(replicas["gateway"], math.ceil(2 * rate * held_s / of["places_per_gateway"]))
     replicas = {name: max(number, 1 if name == "generator" else 2) for name, number in replicas.items()}
     cards = replicas["generator"] * of["generator_cards"] + replicas["reranker"] * of["reranker_cards"]
     t4_nodes = math.ceil(cards / of["t4_node_cards"])
     qdrant = _qdrant(rate, chunks, of)
-    cores = sum(replicas[name] * of["cores_per_pod"] for name in replicas if name not in ("generator", "reranker"))
+    cores = sum(replicas[name] * of["cores_per_pod"] for name in replicas if name not in ON_CARDS)
     usd = {
         "t4": t4_nodes * of["t4_node_usd_h"] * HOURS,
         "cores": cores * of["core_usd_h"] * HOURS,
         "qdrant": qdrant["nodes"] * of["qdrant_node_usd_h"] * HOURS,
         "disk": qdrant["disk_gib"] * of["disk_usd_gib_month"],
     }
-    load = {name: rate * took[name] / (replicas[name] * servers[name]) for name in took}
+    load = {name: rate * service_s[name] / (replicas[name] * servers[name]) for name in service_s}
     load["qdrant"] = qdrant["searches"] / (qdrant["nodes"] * of["node_searches_per_s"])
-    return Plan(rate, chunks, replicas, int(cards), t4_nodes, qdrant, usd, load, known)
+    return Plan(rate, chunks, replicas, int(cards), t4_nodes, qdrant, usd, load, basis)
 
 
 def _qdrant(rate: float, chunks: int, of: dict[str, float]) -> dict[str, int]:
@@ -144,10 +148,10 @@ def _qdrant(rate: float, chunks: int, of: dict[str, float]) -> dict[str, int]:
     disk = copies * (of["dimensions"] * 4 + of["payload_bytes"])
     by_memory = math.ceil(memory / (of["node_memory_gib"] * 2**30 * of["node_memory_share"]))
     shards = max(math.ceil(chunks / of["shard_points"]), math.ceil(by_memory / of["replication"]))
-    # A question is searched for in every shard once, dense and sparse in one call: more replicas carry more questions.
+    # A question makes one search of every shard, dense and sparse in one call, so more replicas carry more questions.
     searches = rate * shards
     by_searches = math.ceil(searches / of["node_searches_per_s"] / of["utilisation"])
-    # Three, so that two of them agree on who is there.
+    # Of three, two agree on who is there.
     nodes = max(3, by_memory, by_searches)
     return {
         "nodes": nodes,
@@ -163,22 +167,20 @@ def _qdrant(rate: float, chunks: int, of: dict[str, float]) -> dict[str, int]:
 
 def cell(deployment: Plan) -> tuple[Mesh, float]:
     """The queues of a cell of the deployment, and the questions a second that it gets."""
-    known = deployment.known
-    of = {name: value for name, (value, _) in known.items()}
+    of = values_of(deployment.basis)
     share = min(1.0, CELL_RATE / deployment.rate)
-    cores = of["cores_per_pod"]
 
     def stage(name: str, beside: float = 0.0) -> Stage:
-        slots = 1.0 if name in ("reranker", "generator") else cores
+        slots = 1.0 if name in ON_CARDS else of["cores_per_pod"]
         servers = max(1, round(deployment.replicas[name] * slots * share))
-        return Stage(name, (seconds(known)[name],), servers, beside=(beside,))
+        return Stage(name, (seconds(of)[name],), servers, beside=(beside,))
 
-    written = of["calls"] * of["answer_tokens"] / of["decode_tokens_per_s"]
+    decode_s = of["calls"] * of["answer_tokens"] / of["decode_tokens_per_s"]
     groups = (
         (stage("gateway"),),
         (stage("classifier"), stage("kg"), stage("retriever")),
         (stage("reranker"),),
-        (stage("generator", written),),
+        (stage("generator", decode_s),),
     )
     places = max(1, round(deployment.replicas["gateway"] * of["places_per_gateway"] * share))
     return Mesh(groups, places), deployment.rate * share
@@ -188,13 +190,13 @@ def rehearse(deployment: Plan, *, surge: float = 1.0, lost: float = 0.0, seed: i
     """Simulate three minutes of a cell.
 
     Args:
-        surge: how many times the rate that was planned for.
-        lost: share of all servers that is away from the first minute on, as one of so many regions is.
+        surge: the rate, as a multiple of the planned one.
+        lost: share of all servers that is away from the first minute on, as a lost region is.
     """
     mesh, rate = cell(deployment)
     arrivals = poisson(rate * surge, SIMULATED_S, random.Random(seed))  # noqa: S311 - repeatable
     stages = [stage for group in mesh.groups for stage in group]
-    # Gateways are lost with their places.
+    # Lost gateways take their places with them.
     mesh = replace(mesh, places=max(1, round(mesh.places * (1 - lost))))
     faults = [Fault(stage.name, round(stage.servers * lost), 60.0, SIMULATED_S + 60) for stage in stages]
     return simulate(mesh, arrivals, faults=faults, seed=seed)

@@ -1,4 +1,4 @@
-"""Files of the CRAG mock API, and rows read out of its answers, become JSON lines that `cragmesh kg load` takes."""
+"""Converts files of the CRAG mock API, and rows from its answers, to JSON lines that `cragmesh kg load` takes."""
 
 import gzip
 import json
@@ -11,14 +11,13 @@ from sqlalchemy import Engine
 
 from lab.crag_data.evaluation_rows import records as records_of_rows
 from lab.crag_data.mock_files import Record, Unusable, reader_of
-from services.kg.domains import CATALOGUE
 from services.kg.load import FileReport, LoadError, LoadReport, Problem, load
-from services.kg.store.names import normalise
+from services.kit import jsonl
 
 
 @dataclass(slots=True)
 class Converted:
-    """What became of one file: records written, and what could not be used, with its place and reason."""
+    """The report of one file: the number of records, and what could not be used, with its place and reason."""
 
     name: str
     records: int = 0
@@ -26,10 +25,10 @@ class Converted:
 
 
 def convert(folder: Path, out: Path, *, compress: bool = True) -> list[Converted]:
-    """Write `out/NAME.jsonl.gz` for each file of a folder that is known, in the order of their names.
+    """Write `out/NAME.jsonl.gz` for each known file of a folder, in the order of their names.
 
     Raises:
-        LoadError: a file is broken, or holds a pickle of more than plain data; nothing of that file is left.
+        LoadError: a file is broken, or holds a pickle of more than plain data; it has no output.
     """
     out.mkdir(parents=True, exist_ok=True)
     reports: list[Converted] = []
@@ -38,9 +37,9 @@ def convert(folder: Path, out: Path, *, compress: bool = True) -> list[Converted
         if records is None:
             continue
         report = Converted(path.name)
-        target = out / f"{path.name}.jsonl{'.gz' if compress else ''}"
+        target, write = (out / f"{path.name}.jsonl.gz", gzip.open) if compress else (out / f"{path.name}.jsonl", open)
         try:
-            with gzip.open(target, "wt", encoding="utf-8") if compress else target.open("w", encoding="utf-8") as file:
+            with write(target, "wt", encoding="utf-8") as file:
                 for record in records:
                     if isinstance(record, Unusable):
                         report.problems.append(f"{path.name}:{record.place}: {record.reason}")
@@ -71,28 +70,17 @@ def load_folder(folder: Path, engine: Engine) -> LoadReport:
 
 
 def _records(path: Path) -> Iterator[Record | Unusable] | None:
-    """Records of a file, null for one that is not known."""
-    reader = reader_of(path)
-    if reader is not None:
+    """Records of a file; None if its format is unknown."""
+    if reader := reader_of(path):
         return reader(path)
     if path.suffix == ".jsonl" and _is_rows(path):
-        return _of_rows(path)
+        return records_of_rows(record for _, record in jsonl.objects(path))
     return None
 
 
 def _is_rows(path: Path) -> bool:
-    with path.open(encoding="utf-8") as file:
-        try:
-            first = json.loads(file.readline())
-        except ValueError:
-            return False
-    return isinstance(first, dict) and {"domain", "kind", "entity", "attrs"} <= set(first)
-
-
-def _of_rows(path: Path) -> Iterator[Record | Unusable]:
-    with path.open(encoding="utf-8") as file:
-        yield from records_of_rows((json.loads(line) for line in file if line.strip()), _is_nba)
-
-
-def _is_nba(team: str) -> bool:
-    return normalise(team) in CATALOGUE.kinds["nba_team"].aliases
+    try:
+        first = next((record for _, record in jsonl.objects(path)), {})
+    except jsonl.BadLine:
+        return False
+    return {"domain", "kind", "entity", "attrs"} <= first.keys()

@@ -1,19 +1,21 @@
-"""Rows that were read out of what CRAG's API answered: merged here into the kinds that the domains' mappings describe.
+"""Rows from answers of CRAG's API, merged into the kinds that the domains' mappings describe.
 
-They are of the shape `{"domain", "kind", "entity", "attrs"}`, of some 40 kinds: a company's snapshot, its market value,
-the films of a person in a year, a team's games of a day. What tells of a question and not of the graph is left out.
+They have the shape `{"domain", "kind", "entity", "attrs"}` and some 40 kinds: a company's snapshot, its market value,
+the films of a person in a year, a team's games of a day. Rows about a question and not about the graph are left out.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
+from services.kg.domains import CATALOGUE
 from services.kg.load.identity import slug
+from services.kg.store.names import normalise
 
 Row = dict[str, Any]
 Attrs = Mapping[str, Any]
 
-# How a name was looked up, what a condition selected, that nothing was found.
+# About the question: how a name was looked up, what a condition selected, an empty result.
 _NO_FACTS = frozenset(
     {"oscar_mention", "title_lookup", "cast_member", "crew_count", "genre_count", "price_empty", "grammy_ceremony"}
 )
@@ -28,24 +30,20 @@ _MATCH = {
     "number of Attendance": "attendance", "Formation": "formation", "Referee": "referee",
 }  # fmt: skip
 _CONDITION = re.compile(r"\s+(?:when|that)\s+.*", re.DOTALL)
-# Words in capitals that were asked for as if they were companies.
+# Words in capitals that questions treat as companies.
 _NO_COMPANIES = frozenset({"NASDAQ", "SILVER", "JAPAN", "CRYPTO", "STOCK", "INDEX"})
 _BEST = {"best grammy song": "Song Of The Year", "best grammy album": "Album Of The Year"}
-# The performer that such a text adds was looked up by the title alone, and is often somebody else.
+# The performer in such a text was looked up by the title alone, and is often somebody else.
 _PERFORMER = re.compile(r",\s*(?:sung|made|performed) by .*", re.DOTALL)
 _PERIOD = re.compile(r"\d{4}(?:-\d{2}){0,2}")
 _FACTS = {"market_cap": "marketCap", "eps": "forwardEps", "pe_ratio": "forwardPE"}
 
 
-def records(rows: Iterator[Row], is_nba: Callable[[str], bool]) -> Iterator[Row]:
+def records(rows: Iterable[Row]) -> Iterator[Row]:
     """Records that the mappings describe.
 
-    Args:
-        rows: as they were read.
-        is_nba: whether a team of that name plays in the NBA.
-
     Raises:
-        ValueError: a row is of no kind that is known.
+        ValueError: a row is of an unknown kind.
     """
     games: dict[tuple[str, str], Row] = {}
     for row in rows:
@@ -53,7 +51,7 @@ def records(rows: Iterator[Row], is_nba: Callable[[str], bool]) -> Iterator[Row]
         if kind in _NO_FACTS:
             continue
         if kind in {"no_match", "nba_period", "soccer_period"}:
-            yield from _period(kind, entity, attrs, is_nba, games)
+            yield from _period(kind, entity, attrs, games)
             continue
         if (row["domain"], kind) not in _KINDS:
             raise ValueError(f"no kind {kind!r} in domain {row['domain']!r}")
@@ -83,16 +81,16 @@ def _in_year(entity: str, attrs: Attrs) -> list[Row]:
 
 
 def _times_nominated(entity: str, attrs: Attrs) -> list[Row]:
-    """A number of wins or of one category is no total."""
+    """All nominations, not those that won or are of one category."""
     if attrs.get("role", "nominee") != "nominee" or attrs.get("category"):
         return []
     return _record("oscar_count", entity, count=attrs.get("count"))
 
 
 def _films_made(entity: str, attrs: Attrs) -> list[Row]:
-    """Films that someone acted in or directed, all told; "participated" counts a selection.
+    """All films that someone acted in or directed; "participated" counts a selection.
 
-    Nobody who is asked about has made no film: a count of 0 tells that someone else was looked up.
+    A count of 0 is of a namesake that was looked up in error: nobody asks about people without films.
     """
     is_total = attrs.get("count") and attrs.get("role") in {"acted", "directed", None}
     return _record("movie_count", entity, **attrs) if is_total else []
@@ -123,7 +121,7 @@ def _minute(entity: str, attrs: Attrs) -> list[Row]:
 
 
 def _no_dividend(entity: str, attrs: Attrs) -> list[Row]:
-    """None ever, unless it is said of a stretch of time."""
+    """A company that never paid a dividend, not just none within a period."""
     return [] if attrs.get("start") or attrs.get("end") else _of_company("dividend_empty")(entity, {})
 
 
@@ -136,59 +134,54 @@ def _best(category: str) -> Callable[[str, Attrs], list[Row]]:
 
 
 def _best_of_year(entity: str, attrs: Attrs) -> list[Row]:
-    found: list[Row] = []
+    grammys: list[Row] = []
     if attrs.get("best_new_artist"):
-        found += _record("grammy", attrs["best_new_artist"], year=entity, category="Best New Artist")
+        grammys += _record("grammy", attrs["best_new_artist"], year=entity, category="Best New Artist")
     for award in attrs.get("awards") or ():
         category = _BEST.get(str(award.get("category", "")).casefold())
         title = _PERFORMER.sub("", str(award.get("winner") or "")).strip()
         if category and title and title.casefold() != "none":
-            found += _record("grammy", title, year=entity, category=category)
-    return found
+            grammys += _record("grammy", title, year=entity, category=category)
+    return grammys
 
 
 def _match(entity: str, attrs: Attrs) -> list[Row]:
     return _record("soccer_match", entity, **{_MATCH.get(key, key): value for key, value in attrs.items()})
 
 
-def _period(
-    kind: str, entity: str, attrs: Attrs, is_nba: Callable[[str], bool], games: dict[tuple[str, str], Row]
-) -> Iterator[Row]:
-    """Totals of a team over a day, a month or a year; a day's one game is that game too.
-
-    Of "last week" nobody knows which it was.
-    """
+def _period(kind: str, entity: str, attrs: Attrs, games: dict[tuple[str, str], Row]) -> Iterator[Row]:
+    """Totals of a team over a day, month or year, but not "last week"; a day's only game also goes to `games`."""
     period = str(attrs.get("when" if kind == "no_match" else "period") or "")
     if not _PERIOD.fullmatch(period):
         return
-    nba = is_nba(entity)
-    stated: Row = {"wins": 0, "draws": 0, "losses": 0, "games": 0} if kind == "no_match" else dict(attrs)
-    stated |= {"period": period, "points_for": attrs.get("points_for", attrs.get("GF")),
+    is_nba = normalise(entity) in CATALOGUE.kinds["nba_team"].aliases
+    totals: Row = {"wins": 0, "draws": 0, "losses": 0, "games": 0} if kind == "no_match" else dict(attrs)
+    totals |= {"period": period, "points_for": attrs.get("points_for", attrs.get("GF")),
                "points_against": attrs.get("points_against", attrs.get("GA"))}  # fmt: skip
     if len(period) == 10 and kind != "no_match":
-        stated["as_of"] = period
-    name = f"{'nba' if nba else 'soccer'}_{'no_match' if kind == 'no_match' else 'period'}"
-    yield {"domain": "sports", "kind": name, "entity": entity, "attrs": stated}
-    if nba and len(period) == 10 and attrs.get("games") == 1:
+        totals["as_of"] = period
+    name = f"{'nba' if is_nba else 'soccer'}_{'no_match' if kind == 'no_match' else 'period'}"
+    yield {"domain": "sports", "kind": name, "entity": entity, "attrs": totals}
+    if is_nba and len(period) == 10 and attrs.get("games") == 1:
         game = games.setdefault((entity, period), {})
         game |= {key: value for key, value in _game(attrs).items() if value is not None}
 
 
 def _game(attrs: Attrs) -> Row:
-    stated: Row = {"gf": attrs.get("points_for"), "ga": attrs.get("points_against")}
+    game: Row = {"gf": attrs.get("points_for"), "ga": attrs.get("points_against")}
     if len(attrs.get("season_types") or ()) == 1:
-        stated["season_type"] = attrs["season_types"][0]
+        game["season_type"] = attrs["season_types"][0]
     for venue, result in (("home", "W"), ("home", "L"), ("away", "W"), ("away", "L")):
         if attrs.get(f"{venue}_{'wins' if result == 'W' else 'losses'}") == 1:
-            stated |= {"venue": venue.capitalize(), "result": result}
+            game |= {"venue": venue.capitalize(), "result": result}
         for name in attrs.get(f"{venue}_{'beat' if result == 'W' else 'lost_to'}") or ():
-            stated["opponent"] = str(name)
+            game["opponent"] = str(name)
     statistics = attrs.get("stats") or {}
-    return stated | {column: statistics.get(key) for key, column in _STATISTICS.items()}
+    return game | {column: statistics.get(key) for key, column in _STATISTICS.items()}
 
 
 def _as(kind: str, **names: str) -> Callable[[str, Attrs], list[Row]]:
-    """The same under another name, with other names of attributes."""
+    """What renames a row's kind and its attributes."""
     return lambda entity, attrs: _record(kind, entity, **{names.get(key, key): one for key, one in attrs.items()})
 
 

@@ -38,7 +38,7 @@ Reader = Callable[[Path], Iterator[Record | Unusable]]
 
 
 def reader_of(path: Path) -> Reader | None:
-    """What reads a file of that name, and where several could have it, of that content."""
+    """The reader of a file by its name, or by its content if several files may have the name; else None."""
     if path.name in _BY_NAME:
         return _BY_NAME[path.name]
     if path.suffix.lower() in {".sqlite", ".db"} and "game" in _tables(path):
@@ -111,17 +111,17 @@ def _each_member(call: str) -> Reader:
 
 
 def _is_pages(path: Path) -> bool:
-    """Lines of [title, {summary_text, ..}]."""
+    """Whether the lines are [title, {summary_text, ..}]."""
     first = next(lines(path), None)
-    return first is not None and isinstance(_page(first.text), list)
+    return first is not None and _page(first.text) is not None
 
 
 def _page(line: str) -> list[Any] | None:
     try:
-        stated = json.loads(line)
+        page = json.loads(line)
     except (ValueError, RecursionError):
         return None
-    return stated if isinstance(stated, list) and len(stated) == 2 and isinstance(stated[1], dict) else None
+    return page if isinstance(page, list) and len(page) == 2 and isinstance(page[1], dict) else None
 
 
 def _pages(path: Path) -> Iterator[Record | Unusable]:
@@ -130,8 +130,8 @@ def _pages(path: Path) -> Iterator[Record | Unusable]:
         if page is None:
             yield Unusable(line.number, "is no title with its page")
             continue
-        kept = {key: page[1].get(key) for key in ("summary_text", "summary_structured")}
-        yield call_record("open/get_entity", kept, query=page[0])
+        summary = {key: page[1].get(key) for key in ("summary_text", "summary_structured")}
+        yield call_record("open/get_entity", summary, query=page[0])
 
 
 # -- SQLite ------------------------------------------------------------------------------------------------------------
@@ -142,7 +142,7 @@ def _connect(path: Path) -> sqlite3.Connection:
 
 
 def _tables(path: Path) -> set[str]:
-    """Names of the tables of a SQLite file; none if it is no such file."""
+    """Names of the tables of a SQLite file; empty for another file."""
     try:
         with path.open("rb") as file:
             if file.read(15) != b"SQLite format 3":
@@ -163,7 +163,7 @@ def _selected(path: Path, statement: str) -> Iterator[sqlite3.Row]:
 
 
 def _dictionary(call: str) -> Reader:
-    """Of a SqliteDict: keys, and values as pickles."""
+    """The reader of a SqliteDict: keys, and values as pickles."""
 
     def read(path: Path) -> Iterator[Record | Unusable]:
         for key, blob in _selected(path, "SELECT key, value FROM unnamed"):
@@ -188,30 +188,27 @@ def _nba(path: Path) -> Iterator[Record | Unusable]:
 
 
 def _entries(path: Path) -> Iterator[tuple[str, Any]]:
-    stated = read_pickle_file(path)
-    if not isinstance(stated, Mapping):
+    entries = read_pickle_file(path)
+    if not isinstance(entries, Mapping):
         raise LoadError(f"{path} is no dictionary")
-    for key, value in stated.items():
-        yield str(key), value
+    return ((str(key), value) for key, value in entries.items())
 
 
 def _artists(path: Path) -> Iterator[Record | Unusable]:
-    for name, stated in _entries(path):
-        if not isinstance(stated, Mapping):
+    for name, artist in _entries(path):
+        if not isinstance(artist, Mapping):
             yield Unusable(name, "is no dictionary")
             continue
-        yield call_record("music/get_artist_birth_place", stated.get("country"), query=name)
-        yield call_record("music/get_lifespan", [stated.get("birth_date"), stated.get("end_date")], query=name)
-        if stated.get("members"):
-            yield call_record("music/get_members", list(stated["members"]), query=name)
+        yield call_record("music/get_artist_birth_place", artist.get("country"), query=name)
+        yield call_record("music/get_lifespan", [artist.get("birth_date"), artist.get("end_date")], query=name)
+        if artist.get("members"):
+            yield call_record("music/get_members", list(artist["members"]), query=name)
 
 
 def _songs(path: Path) -> Iterator[Record | Unusable]:
-    for title, stated in _entries(path):
-        if isinstance(stated, Mapping):
-            yield call_record("music/get_song", dict(stated), query=title)
-        else:
-            yield Unusable(title, "is no dictionary")
+    for title, song in _entries(path):
+        usable = isinstance(song, Mapping)
+        yield call_record("music/get_song", dict(song), query=title) if usable else Unusable(title, "is no dictionary")
 
 
 def _works(path: Path) -> Iterator[Record | Unusable]:
@@ -223,7 +220,7 @@ def _works(path: Path) -> Iterator[Record | Unusable]:
 
 
 def _charts(path: Path) -> Iterator[Record | Unusable]:
-    """All weeks of each rank, with what the file beside, of songs, adds: a place holds one song."""
+    """All weeks of each rank, with the attributes of songs in the file beside it."""
     beside = path.with_name("song_dict_hot100.pickle")
     places: dict[tuple[str, str, str], Record] = {}
     for song, weeks in _entries(beside) if beside.exists() else ():
@@ -243,7 +240,7 @@ def _charts(path: Path) -> Iterator[Record | Unusable]:
 
 
 def _attributes(row: Any) -> Record:
-    """Last week's rank, best rank and weeks of a chart row; a new entry's "-" stands at the end, and shifts."""
+    """Last week's rank, best rank and weeks of a chart row; of a new entry "-" stands at the end, before the others."""
     new = len(row) > 6 and row[6] == "-"
     last, top, weeks = (row[6], row[4], row[5]) if new else (row[4], row[5], row[6])
     return {"rank_last_week": last, "top_position": top, "weeks_in_chart": weeks}
@@ -256,7 +253,7 @@ def _grammys(path: Path) -> Iterator[Record | Unusable]:
 
 
 def _soccer(path: Path) -> Iterator[Record | Unusable]:
-    """A record a team's side; rows of no league are no games, and the API drops them too."""
+    """A record for each team's side of a game; the API drops rows without a league too."""
     for row in read_table_file(path):
         if row.get("league") is not None:
             key = str(tuple(str(row.get(name)) for name in ("league", "season", "team")))
@@ -269,7 +266,7 @@ def _companies(path: Path) -> Iterator[Record | Unusable]:
 
 
 def _nothing(path: Path) -> Iterator[Record | Unusable]:
-    """Read with another file."""
+    """No records: the file is read with another one."""
     return iter(())
 
 

@@ -1,7 +1,7 @@
 """Pickles of plain data and of pandas tables, and of nothing else.
 
-A pickle is a program that imports and calls what it likes. Here it can name only what is on a list: containers, dates,
-numbers of NumPy and the parts of a table; one that names anything else is refused before a thing of it is called.
+A pickle is a program that imports and calls what it likes. Here it can name only containers, dates, numbers of NumPy
+and the parts of a table; one that names anything else is refused before anything is called.
 """
 
 import io
@@ -19,7 +19,7 @@ from services.kg.load.errors import LoadError
 MAX_PICKLE_BYTES = 8 * 1024**3
 _NUMPY_1 = "numpy.core."
 _INDEXES = {"Index", "RangeIndex", "Int64Index", "Float64Index", "UInt64Index", "MultiIndex", "DatetimeIndex"}
-# No bytes: called with a number they take that much memory.
+# Without bytes, which called with a number take that much memory.
 _CONTAINERS = {"set", "frozenset", "slice", "list", "dict", "tuple", "str", "int", "float"}
 _PLAIN: Mapping[str, set[str]] = {
     "builtins": _CONTAINERS,
@@ -49,19 +49,23 @@ _TABLES: Mapping[str, set[str]] = {
 
 
 class UnsafePickle(LoadError):
-    """A pickle that names a class or function outside the list; nothing of it was run."""
+    """A pickle names a class or function outside the list; none was called."""
 
 
 def _plain_scalar(*state: Any) -> Any:
-    made = scalar(*state)
-    return made.item() if hasattr(made, "item") else made
+    value = scalar(*state)
+    return value.item() if hasattr(value, "item") else value
 
 
-def _allowed(module: str, name: str, known: Mapping[str, set[str]]) -> str:
-    """The module that has the name now."""
+def _allowed(module: str, name: str, names: Mapping[str, set[str]]) -> str:
+    """The module that has the name in the installed NumPy.
+
+    Raises:
+        UnsafePickle: the name is not on the list.
+    """
     if module.startswith(_NUMPY_1):
         module = "numpy._core." + module.removeprefix(_NUMPY_1)
-    if name not in known.get(module, ()):
+    if name not in names.get(module, ()):
         raise UnsafePickle(f"a pickle asks for {module[:60]}.{name[:60]}, which is no plain data")
     return module
 
@@ -86,7 +90,7 @@ def read_pickle(content: bytes) -> Any:
     """The plain data of a pickle.
 
     Raises:
-        UnsafePickle: it names what is not on the list. Nothing of it has run.
+        UnsafePickle: it names something that is not on the list; nothing was called.
         LoadError: it is no pickle, or is cut short.
     """
     return _read(_Unpickler(io.BytesIO(content)))

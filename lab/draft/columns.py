@@ -1,4 +1,4 @@
-"""What a CSV column holds: its name in the graph, its type and its unit, guessed from the header and the cells."""
+"""Columns of CSV files: name in the graph, type, unit and words, guessed from the header and the cells."""
 
 import re
 import unicodedata
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from lab.draft.vocabulary import measures, spoken, synonyms, units, words_of_names, words_of_unit
+from lab.draft.vocabulary import deeds, measures, phrases_of, synonyms, units, words_of_names, words_of_unit
 from services.kg.generate.rules.english import english
 from services.kg.generate.rules.inflection import inflections, irregular, singular
 from services.kg.generate.rules.values import parts_of
@@ -18,35 +18,12 @@ NUMERIC = ("integer", "bigint", "number")
 MAX_NAME = 40
 # What an INTEGER of PostgreSQL holds.
 MAX_INTEGER = 2**31 - 1
-# More values than these sort nothing, and are not looked for in questions.
+# A column of more values, or of more values a row, does not sort rows, and no question is searched for them.
 MOST_SORTS = 300
-# Nor does a column in which nearly every row has a value of its own.
 SORTED = 0.7
-# A column of 0 and 1 in fewer rows may count something.
+# A column of 0 and 1 in fewer rows may be a count.
 MIN_SWITCHED = 10
-# Shorter ones are no verbs.
-MIN_VERB = 4
-# The end of a noun of doing -> the ends of the verbs that it may come from; the first three are no deeds.
-_DEEDS = {
-    "station": (),
-    "building": (),
-    "listing": (),
-    "duction": ("duce",),
-    "umption": ("ume",),
-    "mission": ("mit",),
-    "ation": ("ate", "e", ""),
-    "ution": ("ute",),
-    "ption": ("pt",),
-    "ction": ("ct",),
-    "etion": ("ete",),
-    "rture": ("rt",),
-    "very": ("ver",),
-    "ment": ("",),
-    "ing": ("",),
-    "ival": ("ive",),
-    "oval": ("ove",),
-}
-# What ends a column's name and is no longer may be a unit that is not known: mah.
+# The last word of a column's name may be an unknown unit if it is no longer: mah.
 MAX_UNIT = 3
 # A code is a short word without spaces: DE, LHR, ISBN-like identifiers.
 MAX_CODE = 6
@@ -54,12 +31,12 @@ MAX_CODE = 6
 _KEYS = ("id", "key", "code", "slug", "uuid", "symbol")
 _NUMBERED = (*_KEYS, "no", "nr", "number")
 _GAPS = re.compile(r"[^a-z0-9]+")
-# A header of several words without gaps, and where one begins: CalloutNo, crewID.
+# A header of several words without gaps, and the beginnings of its words: CalloutNo, crewID.
 _CAMEL = re.compile(r"(?=.{4})[A-Za-z]*[a-z][A-Z][A-Za-z0-9]*")
 _BEGINNING = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _WHOLE = re.compile(r"-?(?:0|[1-9]\d{0,17}|[1-9]\d{0,2}(?:,\d{3})+)")
 _NUMBER = re.compile(r"-?(?:\d+|\d{1,3}(?:,\d{3})+)(?:\.\d+)?(?:[eE][+-]?\d+)?")
-# A nought in front says that digits are no quantity.
+# Digits after a leading 0 are no quantity.
 _POSTCODE = re.compile(r"-?0\d")
 _OF_DAY = re.compile(r"(?:[01]?\d|2[0-3]):[0-5]\d(?::[0-5]\d)?")
 _DATE = re.compile(r"\d{4}-\d{1,2}(?:-\d{1,2})?(?:[T ].*)?")
@@ -75,12 +52,12 @@ class Column:
     header: str  # as the file has it
     name: str  # as the table has it
     type: ColumnType  # of the table's column
-    values: frozenset[str] = field(repr=False)  # its distinct values, stripped, without what stands for none
-    filled: int  # rows in which it says something
+    values: frozenset[str] = field(repr=False)  # its distinct values, stripped, without those that mean nothing
+    filled: int  # rows with a value
 
     @property
     def unique(self) -> bool:
-        """Whether no value stands in two rows."""
+        """Whether no two rows have the same value."""
         return len(self.values) == self.filled
 
     @property
@@ -89,24 +66,24 @@ class Column:
 
     @property
     def code(self) -> bool:
-        """Whether its values are short words in capitals or digits: codes, and no names."""
+        """Whether its values are codes, short words in capitals or digits."""
         return self.type == "text" and all(
             len(one) <= MAX_CODE and one == one.upper() and " " not in one for one in self.values
         )
 
     @property
     def keyed(self) -> bool:
-        """Whether it is called as keys are."""
+        """Whether its name is that of a key."""
         return self._last in _KEYS
 
     @property
     def numbered(self) -> bool:
-        """Whether it is called as what tells things without a name: an id, a number."""
+        """Whether its name is that of a key or a number."""
         return self._last in _NUMBERED
 
     @property
     def counts(self) -> bool:
-        """Whether its numbers may be those of a sequence: whole ones, and no greater than there are rows."""
+        """Whether it may number the rows: whole numbers, none greater than the number of rows."""
         return self.type == "integer" and max(int(one.replace(",", "")) for one in self.values) <= self.filled
 
     @property
@@ -115,7 +92,7 @@ class Column:
 
     @property
     def birth(self) -> bool:
-        """Whether its dates are when people were born."""
+        """Whether its dates are births."""
         return self.type == "date" and not words_of_names("births").isdisjoint(self.name.split("_"))
 
     @property
@@ -124,76 +101,76 @@ class Column:
 
     @property
     def unit_words(self) -> list[str]:
-        """What people say behind its numbers."""
+        """The words for its unit."""
         return words_of_unit(self._last) if self._unit else []
 
     @property
     def adjectives(self) -> dict[str, list[str]]:
-        """`more` and `less`: what is said of a great and of a small value."""
-        return self._said if self.numeric or self.type == "date" else {}
+        """Adjectives of great values (`more`) and of small ones (`less`)."""
+        return self._phrases if self.numeric or self.type == "date" else {}
 
     @property
     def words(self) -> list[str]:
-        """What asks for it, beside its name: its words, and "how many kilometres"."""
+        """The words that ask for it, beside its name: "how many kilometres"."""
         units = _alternatives(self.unit_words)
-        known = [*self._said.get("words", []), *([f"how many ({units})"] if units else []), *synonyms(self.measured)]
+        words = [*self._phrases.get("words", []), *([f"how many ({units})"] if units else []), *synonyms(self.measured)]
         if self._is_rate:
-            # What a kilo is, in euros a kilo.
-            told_for = _alternatives(words_of_unit(self._last) or [self._last])
-            known += [f"(a|an|per|each) ({told_for})"] if self.numeric and told_for else []
+            # "A kilo", of euros a kilo.
+            base = _alternatives(words_of_unit(self._last) or [self._last])
+            words += [f"(a|an|per|each) ({base})"] if self.numeric and base else []
         if self.key_type == "percent":
             noun = self.key.replace("_", " ")
-            known += [f"{noun} (content|percentage|percent|share|rate)", f"percentage of {noun}"]
+            words += [f"{noun} (content|percentage|percent|share|rate)", f"percentage of {noun}"]
         if self.key.endswith("_by") and (verb := verb_of(self.key.removesuffix("_by"))):
-            known.append(verb)
+            words.append(verb)
         if self.type == "flag":
-            # Who works remotely, of a flag `remote`.
+            # "Who works remotely", of a flag `remote`.
             adverb = [] if "_" in self.key or self.key.endswith(("le", "y")) else [f"{self.key}ly"]
-            known += [verb] if (verb := verb_of(self.key)) else adverb
+            words += [verb] if (verb := verb_of(self.key)) else adverb
         if self.type == "date" and self.key.endswith("_date"):
-            known.append(self.key.removesuffix("_date").replace("_", " "))
+            words.append(self.key.removesuffix("_date").replace("_", " "))
         if self.type == "date" and (verb := verb_of(self.key)):
-            known.append(verb)
+            words.append(verb)
         if self.numeric or self.type == "date":
-            known += deeds(singular(self.key.rpartition("_")[2]))
+            words += deeds(singular(self.key.rpartition("_")[2]))
             if "_" not in self.key and singular(self.key) != self.key:
-                # What was downloaded most has the most downloads.
-                known.append(singular(self.key))
-        return [*known, *self._words_of_parts]
+                # "What was downloaded most", of `downloads`.
+                words.append(singular(self.key))
+        return [*words, *self._words_of_parts]
 
     @property
     def _words_of_parts(self) -> list[str]:
-        """What the words before the last one of its key ask for."""
+        """The words that ask for it by the words before the last one of its key."""
         *front, last = self.key.split("_")
         if not front:
             return []
-        noun, known = " ".join(front), list[str]()
+        noun, words = " ".join(front), list[str]()
         if last == "year" or self.type == "date":
-            # When it was discovered, of a `discovery_year`.
-            known += deeds(front[-1])
+            # "When was it discovered", of a `discovery_year`.
+            words += deeds(front[-1])
         if last == "method":
-            known += [f"how (is|are|was|were) ... {one}" for one in deeds(front[-1])]
+            words += [f"how (is|are|was|were) ... {one}" for one in deeds(front[-1])]
         if _YEAR.fullmatch(last) or last in words_of_names("sizes"):
-            known.append(noun)
+            words.append(noun)
         elif self.measured != self.key:
-            known.append(self.measured.replace("_", " "))
+            words.append(self.measured.replace("_", " "))
         elif verb := verb_of(last):
-            # Tickets were sold, dogs are allowed, which trails allow dogs, how many people did we rescue.
-            known += [f"{noun} (is|are|was|were) ={last}", f"({verb}|={last}) {noun}"]
-            known += [f"how many {noun} ... {verb}"] if self.numeric else [f"={last} (for|in|to|at|with) {noun}"]
-        return known
+            # "Tickets were sold", "dogs are allowed", "which trails allow dogs", "how many people did we rescue".
+            words += [f"{noun} (is|are|was|were) ={last}", f"({verb}|={last}) {noun}"]
+            words += [f"how many {noun} ... {verb}"] if self.numeric else [f"={last} (for|in|to|at|with) {noun}"]
+        return words
 
     @property
     def measured(self) -> str:
-        """What of its key says what is measured: the price of a price_eur_per_kg, the battery of a battery_mah."""
+        """The part of its key that names what is measured: price of price_eur_per_kg, battery of battery_mah."""
         base = self.key.rpartition("_per_")[0] if self._is_rate else self.key
         front, _, last = base.rpartition("_")
         short = len(last) <= MAX_UNIT and last not in words_of_names("vague")
         return front if front and self.numeric and not self.numbered and (last in units() or short) else base
 
     @property
-    def spoken_values(self) -> dict[str, list[str]]:
-        """What people say for codes, women and men, and for what is not there: alive is who has not died."""
+    def value_words(self) -> dict[str, list[str]]:
+        """The words for single values: codes of women and men, an empty date of death, heights below 0."""
         if self.type == "date" and {"died", "death"}.intersection(self.key.split("_")):
             return {"": ["alive", "living"]}
         heights = self.numeric and self.measured.rpartition("_")[2] in ("elevation", "altitude")
@@ -207,28 +184,28 @@ class Column:
 
     @property
     def idle(self) -> list[str]:
-        """What may stand beside it and asks nothing."""
+        """The words that may stand beside it and ask nothing."""
         of = [self.name.removesuffix("_since").replace("_", " ")] if self.name.endswith("_since") else []
-        # How many people were evacuated, of a number `evacuated`.
+        # "How many people were evacuated", of a number `evacuated`.
         people = ["people", "person"] if self.numeric and verb_of(self.key) else []
-        # Which bugs were fixed, of a number `fixed_bugs`.
-        done = verb_of(self.key.partition("_")[0]) if self.numeric and "_" in self.key else ""
+        # "Which bugs were fixed", of a number `fixed_bugs`.
+        verb = verb_of(self.key.partition("_")[0]) if self.numeric and "_" in self.key else ""
         called = ["=called"] if self._last in ("name", "nickname") else []
-        return [*self._said.get("also", []), *of, *people, *([done] if done else []), *called]
+        return [*self._phrases.get("also", []), *of, *people, *([verb] if verb else []), *called]
 
     @property
-    def _said(self) -> dict[str, list[str]]:
+    def _phrases(self) -> dict[str, list[str]]:
         front = self.key.removesuffix("_date")
         if self.type == "date" and front != self.key:
-            # When it was released, of a `release_date`.
-            of_deed = (said for one in (front, f"{front}d", f"{front}ed") if (said := spoken(one)))
-            return {**spoken("date"), **next(of_deed, {})}
+            # "When was it released", of a `release_date`.
+            of_deed = (phrases for one in (front, f"{front}d", f"{front}ed") if (phrases := phrases_of(one)))
+            return {**phrases_of("date"), **next(of_deed, {})}
         lasts = self.unit in ("minutes", "hours", "days")
-        return spoken(self.measured) or (measures()["lasting"] if lasts else {})
+        return phrases_of(self.measured) or (measures()["lasting"] if lasts else {})
 
     @property
     def sorts(self) -> bool:
-        """Whether its values are few texts that sort the rows: their words are words of questions."""
+        """Whether its values are few texts that sort the rows, so that questions have their words."""
         values = parts_of(self.values) or self.values
         return self.type == "text" and len(values) <= MOST_SORTS and len(values) <= SORTED * self.filled
 
@@ -256,12 +233,12 @@ class Column:
 
     @property
     def _unit(self) -> dict[str, Any]:
-        """What is known of the unit of its numbers; empty of none, and of what a rate is told for."""
+        """The unit of its numbers; empty without one, and for the base of a rate."""
         return units().get(self._last, {}) if self.numeric and not self._is_rate else {}
 
     @property
     def _is_rate(self) -> bool:
-        """Whether a unit is what it is told for, and not what it is told in: a price_per_kg."""
+        """Whether its last word is the base of a rate: a price_per_kg."""
         return self.name.endswith(f"_per_{self._last}")
 
     @property
@@ -278,29 +255,16 @@ def _alternatives(words: Iterable[str]) -> str:
 
 
 def verb_of(participle: str) -> str:
-    """The verb of a participle: `sell` of sold, `(allow|allowe)` of allowed, as of saved; empty of what is none."""
-    if known := irregular(participle):
-        return known[0]
+    """The verb of a participle: `sell` of sold, `(allow|allowe)` of allowed, as of saved; empty for other words."""
+    if forms := irregular(participle):
+        return forms[0]
     stems = (participle.removesuffix("ed"), participle.removesuffix("d")) if participle.endswith("ed") else ()
     verbs = [one for one in stems if participle in inflections(one)]
     return f"({'|'.join(verbs)})" if len(verbs) > 1 else "".join(verbs)
 
 
-def deeds(noun: str) -> list[str]:
-    """The verbs that a noun of doing may come from: `generate` of generation, `erupt` of eruption, `ship` of shipment.
-
-    Not all of them are English; no question has the others.
-    """
-    ending = next((one for one in _DEEDS if noun.endswith(one)), "")
-    verbs = (f"{noun.removesuffix(ending)}{one}" for one in _DEEDS.get(ending, ()))
-    return [one for one in verbs if len(one) >= MIN_VERB]
-
-
 def identifier(text: str) -> str:
-    """A name of the graph from a header or a file's name: `Area (km²)` and `AreaKm2` become `area_km2`.
-
-    It is empty for signs alone.
-    """
+    """The name in the graph of a header or a file: `area_km2` of `Area (km²)` and `AreaKm2`; empty for signs alone."""
     if _CAMEL.fullmatch(text):
         text = _BEGINNING.sub("_", text)
     folded = unicodedata.normalize("NFKD", text.translate(_LETTERS).casefold())
@@ -311,7 +275,7 @@ def identifier(text: str) -> str:
 
 
 def read_columns(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> list[Column]:
-    """The columns of a table; those without a name or without a value are left out."""
+    """The columns of a table that have a name and a value."""
     cells: list[list[str]] = [[] for _ in headers]
     for row in rows:
         for index, cell in enumerate(row[: len(headers)]):
@@ -325,27 +289,27 @@ def read_columns(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> list[
         figures = [one for one in filled if one.casefold() not in NO_NUMBER]
         if figures and guess_type(frozenset(figures)) in NUMERIC:
             filled = figures
-        taken = {column.name for column in columns}
-        while name in taken:
+        names = {column.name for column in columns}
+        while name in names:
             name = f"{name[: MAX_NAME - 1]}2"
         values = frozenset(filled)
-        called = name.startswith(("is_", "has_")) or name in words_of_names("switches")
-        switch = values <= {"0", "1"} and (called or (len(values) == 2 and len(filled) >= MIN_SWITCHED))
-        deed = name.removesuffix("_in")
-        done = deed.endswith("ed") or deed.split("_")[-1] in words_of_names("done")
-        kind = "date" if done and _are_years(values) else guess_type(values)
-        if kind == "number" and name.split("_")[-1] in words_of_names("numbered"):
-            # 1.10 comes after 1.9.
-            kind = "text"
-        if kind == "date" and name.split("_")[-1] in _NUMBERED:
-            # 2024-07 is the seventh order of a year.
-            kind = "text"
-        columns.append(Column(header, name, "flag" if switch else kind, values, len(filled)))
+        columns.append(Column(header, name, _type_of(name, values, len(filled)), values, len(filled)))
     return columns
 
 
-def _are_years(values: frozenset[str]) -> bool:
-    return all(_YEAR.fullmatch(one) for one in values)
+def _type_of(name: str, values: frozenset[str], filled: int) -> ColumnType:
+    """The type of a column by its name and its values, which it has in so many rows."""
+    is_switch = name.startswith(("is_", "has_")) or name in words_of_names("switches")
+    if values <= {"0", "1"} and (is_switch or (len(values) == 2 and filled >= MIN_SWITCHED)):
+        return "flag"
+    deed, last = name.removesuffix("_in"), name.split("_")[-1]
+    is_past = deed.endswith("ed") or deed.split("_")[-1] in words_of_names("done")
+    if is_past and all(_YEAR.fullmatch(one) for one in values):
+        return "date"
+    column_type = guess_type(values)
+    # 1.10 comes after 1.9; 2024-07 is the seventh order of a year.
+    is_number = column_type == "number" and last in words_of_names("numbered")
+    return "text" if is_number or (column_type == "date" and last in _NUMBERED) else column_type
 
 
 def guess_type(values: frozenset[str]) -> ColumnType:

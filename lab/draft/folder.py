@@ -11,14 +11,14 @@ from jinja2 import Environment
 from sqlalchemy.dialects import sqlite
 
 from lab.draft.columns import MAX_NAME, Column, identifier
-from lab.draft.speech import speech
+from lab.draft.speech import words_of_keys
 from lab.draft.tables import CsvTable, Join, child_of, read_tables, sorts_behind
 from lab.draft.vocabulary import plural, singular
 from services.kg.definition.domain import STORE
 from services.kg.domains import CATALOGUE
 
 TEMPLATES = files("lab.draft") / "templates"
-# Keys that a statement shows where a question names none, beside the name.
+# Keys that a statement shows beside the name if a question names none.
 SHOWN = 4
 _QUOTE = sqlite.dialect().identifier_preparer.quote
 
@@ -43,7 +43,7 @@ class Key:
 
     @property
     def described(self) -> str:
-        """What domain.yaml says of it, as a flow mapping."""
+        """Its entry in domain.yaml, as a flow mapping."""
         fields: dict[str, str] = {
             "type": self.type if self.type != "text" else "",
             "unit": self.unit,
@@ -78,12 +78,12 @@ class View:
 
     @property
     def pair(self) -> list[str]:
-        """The two things that a table links."""
+        """The roles of the two things that a table links."""
         return [] if self.table.names_things or self.table.event else [join.role for join in self.table.joins][:2]
 
     @property
     def order(self) -> list[str]:
-        """What has more comes first; else by name."""
+        """By weight, the greatest first; else by name."""
         best = self.table.weight if self.table.names_things else None
         return [f"-{best[0].key}"] if best else self.subject
 
@@ -94,7 +94,7 @@ class View:
 
     @property
     def lead(self) -> str:
-        """The template of what a statement's rows are."""
+        """The template of the words before a statement's rows."""
         return plural(self.table.noun) + "{% if names %} of {{ names | join(' and ') }}{% endif %}"
 
     @property
@@ -108,12 +108,10 @@ class View:
 
 
 def draft(name: str, paths: Sequence[Path], to: Path) -> list[Path]:
-    """Write the folder of a domain that these CSV tables fill, and return its files.
-
-    Each of the CSV or TSV files has a header; nothing in the folder `to` is overwritten.
+    """Write the folder of a domain that these CSV or TSV files with headers fill, and return its files.
 
     Raises:
-        DraftError: the name is none, or the folder is there.
+        DraftError: the name is not valid, or the folder exists.
         LoadError: a file cannot be read, or is no table.
     """
     if not name or name != identifier(name):
@@ -124,36 +122,34 @@ def draft(name: str, paths: Sequence[Path], to: Path) -> list[Path]:
     tables = read_tables(paths, name, {*STORE, *CATALOGUE.tables, *CATALOGUE.kinds})
     first, *others = tables
     if not others and first.names_things and all(column.key != singular(name) for column in first.columns):
-        first.called = singular(name)
+        first.domain_noun = singular(name)
     views = [_view(table, tables) for table in tables]
     texts = {
         "domain.yaml": _render("domain.yaml", name=name, tables=tables, views=views),
         "tables.yaml": _render("tables.yaml", tables=tables),
-        "words.yaml": _render("words.yaml", tables=tables, spoken=speech(tables)),
+        "words.yaml": _render("words.yaml", tables=tables, key_words=words_of_keys(tables)),
         **{f"sources/{table.name}.yaml": _render("source.yaml", name=name, table=table) for table in tables},
         "examples.jsonl": "".join(f"{json.dumps(one, ensure_ascii=False)}\n" for one in _examples(views)),
     }
-    written: list[Path] = []
     for file, text in texts.items():
         path = folder / file
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
-        written.append(path)
-    return written
+    return [folder / file for file in texts]
 
 
 def scalar(value: Any) -> str:
-    """A value as YAML has it, in quotes only where YAML would read something else."""
+    """A value as YAML has it, in quotes only if YAML would read a bare one as something else."""
     text = str(value)
     plain = text.replace(" ", "").replace("_", "").replace("²", "").replace("/", "").replace("°", "")
-    return text if plain.isalpha() and text.lower() not in _TAKEN else json.dumps(value, ensure_ascii=False)
+    return text if plain.isalpha() and text.lower() not in _YAML_WORDS else json.dumps(value, ensure_ascii=False)
 
 
-_TAKEN = frozenset({"true", "false", "yes", "no", "on", "off", "null", "none", "y", "n"})
+_YAML_WORDS = frozenset({"true", "false", "yes", "no", "on", "off", "null", "none", "y", "n"})
 
 
 def _render(template: str, **values: Any) -> str:
-    # What is written is YAML, in which every text goes through `scalar`.
+    # The texts are YAML, whose values go through `scalar`.
     environment = Environment(trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True)  # noqa: S701
     environment.filters.update(scalar=scalar, plural=plural, names=_listed)
     text = (TEMPLATES / f"{template}.j2").read_text(encoding="utf-8")
@@ -184,7 +180,7 @@ def _view(table: CsvTable, tables: Sequence[CsvTable]) -> View:
         elif column is table.label or not (table.names_things and column.name == table.id and column.numeric):
             keys.append(_key(table, column))
     if table.event:
-        keys.insert(0, _happening(table))
+        keys.insert(0, _event_key(table))
     own = (table.name, table.noun)
     joins = [(other, join) for other in tables for join in other.joins if join.table == table.name]
     children = [(other, join) for other, join in joins if join.role in own]
@@ -198,24 +194,24 @@ def _view(table: CsvTable, tables: Sequence[CsvTable]) -> View:
     return View(table, tuple(keys), tuple(_parameters(table)), tuple(sql), tuple(facets))
 
 
-def _happening(table: CsvTable) -> Key:
-    """What an event is called: who met, and when."""
+def _event_key(table: CsvTable) -> Key:
+    """The name of an event: who met, and when."""
     days = [f"t.{_QUOTE(column.name)}" for column in table.columns if column.type == "date"][:1]
     parts = " || ' - ' || ".join(f"{join.role}_.{_QUOTE(join.label)}" for join in table.joins)
     return Key(table.event, " || ', ' || ".join((parts, *days)))
 
 
 def _count(table: CsvTable, join: Join) -> Key:
-    """How many rows of a table join one of another: a country's airports."""
+    """The number of a table's rows that join one of another: a country's airports."""
     child = child_of(table, join)
     where = f"o.{_QUOTE(join.column.name)} = t.{_QUOTE(join.key)}"
-    # Names of the files' own, made of letters, digits and _.
+    # Names of the files, made of letters, digits and _.
     count = f"(SELECT count(*) FROM {_QUOTE(table.name)} AS o WHERE {where})"  # noqa: S608
     return Key(f"{child}_count", count, "integer", label=f"number of {plural(child)}")
 
 
 def _ordered(table: CsvTable) -> list[Column]:
-    """The name first, then as the file has them."""
+    """The label first, then the others in the file's order."""
     return sorted(table.columns, key=lambda column: column is not table.label)
 
 
@@ -235,7 +231,7 @@ def _key(table: CsvTable, column: Column) -> Key:
 
 
 def _alias(column: Column) -> str:
-    """What people say of a key: the currency of what has its name, hired of a date `hired_on`."""
+    """A shorter name of a key: currency of `currency_name`, hired of a date `hired_on`."""
     endings = ("_on", "_at", "_from", "_in") if column.type == "date" else ("_name",)
     short = next((column.key.removesuffix(one) for one in endings if column.key.endswith(one)), "")
     return short.replace("_", " ") if short not in ("first", "last") else ""
@@ -298,14 +294,14 @@ def _examples_of_rows(view: View, call: str, named: str) -> Iterable[dict[str, s
     sorting = [column for column in table.columns if column.sorts and table.join_of(column) is None]
     for column in [one for one in sorting if one is not table.label][:2]:
         value = min(column.values)
-        kept = f"{call} where(eq({column.key}, {json.dumps(value, ensure_ascii=False)}))"
+        rows = f"{call} where(eq({column.key}, {json.dumps(value, ensure_ascii=False)}))"
         words = column.key.replace("_", " ")
-        yield {"query": f"Which {nouns} have the {words} {value}?", "program": f"{kept}{named}"}
-        yield {"query": f"How many {nouns} have the {words} {value}?", "program": f"LEN {kept}"}
+        yield {"query": f"Which {nouns} have the {words} {value}?", "program": f"{rows}{named}"}
+        yield {"query": f"How many {nouns} have the {words} {value}?", "program": f"LEN {rows}"}
 
 
 def _middle(table: CsvTable, key: str) -> str:
-    """A number between the values of a key; empty where it is none of the table's columns."""
+    """The median of a key's values; empty if it is no number of the table's columns."""
     values = next((one.values for one in table.columns if one.key == key and one.numeric), frozenset[str]())
     figures = sorted(float(one.replace(",", "")) for one in values)
     return f"{figures[len(figures) // 2]:g}" if figures else ""

@@ -1,4 +1,4 @@
-"""What a draft knows of the words of names: units, measures, synonyms, who does what; and singular and plural."""
+"""The vocabulary of names, from the YAML files beside: units, measures, synonyms, deeds; and singular and plural."""
 
 from functools import cache
 from importlib.resources import files
@@ -9,39 +9,42 @@ from services.kg.definition.folder import Folder
 if TYPE_CHECKING:
     import inflect
 
+# Shorter words are no verbs.
+MIN_VERB = 4
+
 
 def units() -> dict[str, dict[str, Any]]:
-    """By the last word of a name, how values are written."""
+    """By the last word of a name, how its values are written."""
     return _table("units.yaml")
 
 
 def words_of_unit(name: str) -> list[str]:
     """What people say for a unit, by the last word of a column's name."""
-    known = units().get(name, {})
-    return list(known.get("words", [known["unit"]] if "unit" in known else []))
+    unit = units().get(name, {})
+    return list(unit.get("words", [unit["unit"]] if "unit" in unit else []))
 
 
 def synonyms(name: str) -> list[str]:
-    """Other words for what has this name: client of `customer`."""
+    """Other words for a name: client of `customer`."""
     words = name.replace("_", " ")
     return [other for group in _synonyms() if words in group for other in group if other != words]
 
 
-def spoken(key: str) -> dict[str, list[str]]:
+def phrases_of(key: str) -> dict[str, list[str]]:
     """By a key's last words: `words` that ask for it, `also` what asks nothing, adjectives of `more` and `less`."""
-    known, words = measures(), key.split("_")
+    words = key.split("_")
     inner = words[1:-1]
-    # What is open to the public leads nowhere.
+    # "Open to the public" leads nowhere.
     telling = (
         one for one in words if one in words_of_names("telling") and not (one in inner and one in ("from", "to"))
     )
     parts = list(telling) + ["_".join(words[first:]) for first in range(len(words))]
     verbs = _verbs_of_doer(words[-1])
-    return next((known[one] for one in parts if one in known), {"words": verbs} if verbs else {})
+    return next((measures()[one] for one in parts if one in measures()), {"words": verbs} if verbs else {})
 
 
 def _verbs_of_doer(noun: str) -> list[str]:
-    """What people do who are called so: visitors visit, riders ride."""
+    """The verb of those who are called so: visitors visit, riders ride."""
     stem = noun[:-2]
     return [stem, f"{stem}e"] if noun in words_of_names("persons") and noun.endswith(("er", "or")) else []
 
@@ -54,12 +57,22 @@ def _synonyms() -> list[list[str]]:
 
 @cache
 def measures() -> dict[str, dict[str, list[str]]]:
-    return {name: said for names, said in _table("measures.yaml").items() for name in names.split(", ")}
+    return {name: phrases for names, phrases in _table("measures.yaml").items() for name in names.split(", ")}
+
+
+def deeds(noun: str) -> list[str]:
+    """The verbs that a noun of a deed may come from: `generate` of generation, `erupt` of eruption, `ship` of shipment.
+
+    Some of them are no English, and are in no question.
+    """
+    ending = next((one for one in _table("deeds.yaml") if noun.endswith(one)), "")
+    verbs = (f"{noun.removesuffix(ending)}{one}" for one in _table("deeds.yaml").get(ending, ()))
+    return [one for one in verbs if len(one) >= MIN_VERB]
 
 
 @cache
 def words_of_names(kind: str) -> frozenset[str]:
-    """Words of names: `done` are of dates, `vague` ask for no key, `telling` tell more than the last one."""
+    """The words of a kind in `names.yaml`."""
     return frozenset(str(_table("names.yaml")[kind]).split())
 
 
@@ -70,14 +83,14 @@ def _table(name: str) -> dict[str, dict[str, Any]]:
 
 @cache
 def _english() -> "inflect.engine":
-    # Its import takes seconds, and who only asks drafts nothing.
+    # The import takes seconds, and only drafts need it.
     import inflect
 
     return inflect.engine()
 
 
 def singular(name: str) -> str:
-    """`countries` as `country`; a word that is none stays."""
+    """`countries` as `country`; a word that is no plural as it is."""
     head, _, last = name.rpartition("_")
     one = _english().singular_noun(last) if last else False
     return f"{head}_{one}".lstrip("_") if one else name

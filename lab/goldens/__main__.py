@@ -15,9 +15,9 @@ from lab.goldens.settings import GoldensSettings
 
 RECORDED = Path(__file__).with_name("recorded")
 EVALUATION = "evaluation"
-# Of a part, how many differences are shown in full.
+# Differences of a part that are shown in full.
 SHOWN = 12
-Told = Callable[[Mapping[str, Any], Mapping[str, Any]], Iterator[str]]
+Describe = Callable[[Mapping[str, Any], Mapping[str, Any]], Iterator[str]]
 
 
 def main() -> int:
@@ -33,13 +33,13 @@ def main() -> int:
         parser.error(f"no such part: {', '.join(unknown)}; there are {names}")
     settings = GoldensSettings()
     folder = settings.eval_data
-    # What is set for a mesh of one's own must not show.
+    # The settings of a mesh of one's own must not matter.
     for name in [name for name in os.environ if name.startswith("CRAGMESH_")]:
         del os.environ[name]
     chosen = arguments.parts or (*PARTS, *([EVALUATION] if folder else []))
     differing = 0
     for name in chosen:
-        began = time.monotonic()
+        started = time.monotonic()
         if name != EVALUATION:
             path, now = RECORDED / f"{name}.json", PARTS[name]()
         elif folder is None:
@@ -53,17 +53,16 @@ def main() -> int:
             path.write_text(dump(now), encoding="utf-8")
             words = f"{len(now)} records in {path.stat().st_size / 1024:,.0f} KiB"
         else:
-            count = report(
-                name, path, plain(now), told=evaluation.told if name == EVALUATION else described(arguments.shown)
-            )
+            describe = evaluation.describe if name == EVALUATION else describe_first(arguments.shown)
+            count = report(name, path, plain(now), describe)
             words = f"{count or 'none'} of {len(now)} records differ"
-        print(f"{name}: {words}, {time.monotonic() - began:.1f} s", flush=True)
+        print(f"{name}: {words}, {time.monotonic() - started:.1f} s", flush=True)
         differing += count
     return 1 if differing else 0
 
 
-def report(name: str, path: Path, now: Records, *, told: Told) -> int:
-    """Print what differs from the file; returns how many records do."""
+def report(name: str, path: Path, now: Records, describe: Describe) -> int:
+    """Print how records differ from those of the file; returns the number of those that do."""
     try:
         recorded = load(path)
     except FileNotFoundError:
@@ -71,21 +70,21 @@ def report(name: str, path: Path, now: Records, *, told: Told) -> int:
         return len(now)
     if recorded == now:
         return 0
-    for line in told(recorded, now):
+    for line in describe(recorded, now):
         print(f"{name}: {line}")
     return sum(recorded.get(one) != now.get(one) for one in recorded.keys() | now.keys())
 
 
-def described(shown: int) -> Told:
-    """The first differences in full, and the names of those after them."""
+def describe_first(shown: int) -> Describe:
+    """What describes the first differences in full, and names those after them."""
 
-    def told(recorded: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
-        found = list(differences(recorded, now))
-        yield from (f"{record}\n{lines}" for record, lines in found[:shown])
-        if rest := [record for record, _ in found[shown:]]:
+    def describe(recorded: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
+        differing = list(differences(recorded, now))
+        yield from (f"{record}\n{lines}" for record, lines in differing[:shown])
+        if rest := [record for record, _ in differing[shown:]]:
             yield f"{len(rest)} more: {', '.join(rest[:20])}{' ...' if rest[20:] else ''}"
 
-    return told
+    return describe
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Services that answer from a case, by rules that any machine computes alike, and keep every request they get."""
+"""Services that answer from a case, by rules that every machine computes alike, and keep their requests."""
 
 import asyncio
 import json
@@ -19,13 +19,13 @@ from proto.retrieve import RetrievedPassage, RetrieveResponse
 from services.gateway import prompts
 from services.kit.budget import DEADLINE_HEADER
 
-# What a call takes, beside the generator's tokens.
+# The latency of a call, without the generator's tokens.
 SECONDS = {"classifier": 0.02, "retriever": 0.3, "reranker": 0.2, "kg": 0.05, "generator": 0.01}
 PREFILL_S, DECODE_S = 1 / 2_000, 1 / 50
 FOREVER_S = 10_000.0
 LOGPROB = -0.05
 MODEL = "canned-8b"
-# By the words that their patterns share with no other.
+# By words that are in the pattern of no other kind.
 _CHOICES = {"high": "level", "yes": "check"}
 _REGEXES = {"reasoning": "frame", "none|": "names", "(, ": "keywords"}
 _WORD = re.compile(r"\w+")
@@ -37,10 +37,10 @@ class Canned(httpx.AsyncBaseTransport):
     """All services of the gateway behind one transport.
 
     Args:
-        case: what they answer from.
-        faults: service to `down`, `hanging`, `garbage` or an HTTP status.
+        case: the source of the replies.
+        faults: service -> `down`, `hanging`, `garbage` or an HTTP status.
         model: the generator's base model.
-        adapters: that it serves beside it.
+        adapters: the generator's other models.
         slowness: factor on the generator's time.
     """
 
@@ -56,10 +56,10 @@ class Canned(httpx.AsyncBaseTransport):
         service, path = request.url.host, request.url.path
         content = await request.aread()
         body: Body = json.loads(content) if content else {}
-        began = asyncio.get_running_loop().time()
+        now = asyncio.get_running_loop().time()
         self.calls.append(
             {
-                "at": round(began - self.case.began, 3),
+                "at": round(now - self.case.start_s, 3),
                 "service": service,
                 "call": f"{request.method} {path}",
                 "allow_ms": int(request.headers.get(DEADLINE_HEADER, 0)),
@@ -96,8 +96,8 @@ class Canned(httpx.AsyncBaseTransport):
             case "kg", "/kg/execute":
                 return self.case.records.get(body["program"]) or _json(_no_record(body["program"]))
             case "generator", "/v1/models":
-                listed: list[Body] = [{"id": self.model, "parent": None}]
-                return {"data": listed + [{"id": name, "parent": self.model} for name in self.adapters]}
+                models: list[Body] = [{"id": self.model, "parent": None}]
+                return {"data": models + [{"id": name, "parent": self.model} for name in self.adapters]}
             case "generator", "/v1/chat/completions":
                 return await self._chat(body)
             case "generator", "/tokenize":
@@ -109,18 +109,17 @@ class Canned(httpx.AsyncBaseTransport):
                 return None
 
     async def _chat(self, body: Body) -> Body:
-        said = tokens(self.case.reply(kind_of(body)))
-        kept = said[: body["max_tokens"]]
-        read_tokens = sum(len(tokens(message["content"])) for message in body["messages"])
-        await asyncio.sleep(self.slowness * (read_tokens * PREFILL_S + len(kept) * DECODE_S))
+        reply = tokens(self.case.reply(kind_of(body)))
+        completion = reply[: body["max_tokens"]]
+        prompt_tokens = sum(len(tokens(message["content"])) for message in body["messages"])
+        await asyncio.sleep(self.slowness * (prompt_tokens * PREFILL_S + len(completion) * DECODE_S))
+        logprobs = {"content": [{"token": one, "logprob": LOGPROB} for one in completion]}
         choice = {
-            "message": {"role": "assistant", "content": "".join(kept)},
-            "finish_reason": "stop" if kept == said else "length",
-            "logprobs": {"content": [{"token": one, "logprob": LOGPROB} for one in kept]}
-            if "logprobs" in body
-            else None,
+            "message": {"role": "assistant", "content": "".join(completion)},
+            "finish_reason": "stop" if completion == reply else "length",
+            "logprobs": logprobs if "logprobs" in body else None,
         }
-        usage = {"prompt_tokens": read_tokens, "completion_tokens": len(kept) * body["n"]}
+        usage = {"prompt_tokens": prompt_tokens, "completion_tokens": len(completion) * body["n"]}
         return {"model": body["model"], "choices": [choice] * body["n"], "usage": usage}
 
     def _search(self, body: Body) -> SearchResponse:
@@ -144,7 +143,7 @@ class Canned(httpx.AsyncBaseTransport):
 
 
 def kind_of(body: Body) -> str:
-    """Which of a case's replies a request asks for: by its constraint, else by its system prompt."""
+    """The kind of a request, by its constraint, else by its system prompt."""
     outputs = body.get("structured_outputs", {})
     if "choice" in outputs:
         return next(kind for word, kind in _CHOICES.items() if word in outputs["choice"])
@@ -164,18 +163,18 @@ def _system(name: str) -> str:
 
 
 def retrieve(body: Body) -> RetrieveResponse:
-    """The paragraphs of the pages by the words that they share with the query."""
-    found = [
+    """The paragraphs of the pages, scored by the words that they share with the query."""
+    passages = [
         RetrievedPassage(text=text, score=overlap(body["query"], text), page=page, start=start, end=start + len(text))
         for page, one in enumerate(body["pages"])
         for start, text in passages_of(one["html"])
     ]
-    ranked = sorted(found, key=lambda passage: -passage.score)[: body["top_n"]]
-    return RetrieveResponse(passages=tuple(ranked), chunks=len(found))
+    ranked = sorted(passages, key=lambda passage: -passage.score)[: body["top_n"]]
+    return RetrieveResponse(passages=tuple(ranked), chunks=len(passages))
 
 
 def rerank(body: Body) -> RerankResponse:
-    """Documents by the words that they share with the query."""
+    """Documents, scored by the words that they share with the query."""
     scores = [overlap(body["query"], text) for text in body["documents"]]
     order = sorted(range(len(scores)), key=lambda place: -scores[place])[: body["top_n"]]
     results = tuple(RerankResult(index=place, relevance_score=scores[place]) for place in order)
@@ -183,7 +182,7 @@ def rerank(body: Body) -> RerankResponse:
 
 
 def read(body: Body, span: str) -> ReadResponse:
-    """The span wherever a passage has it."""
+    """The span in each passage that has it."""
     places = [(place, one["text"].find(span)) for place, one in enumerate(body["passages"])]
     candidates = tuple(
         ReadCandidate(passage=place, text=span, start=start, end=start + len(span), probability=0.6 / (1 + rank))
@@ -194,8 +193,8 @@ def read(body: Body, span: str) -> ReadResponse:
 
 def overlap(query: str, text: str) -> float:
     """Share of the query's words that a text has."""
-    asked, held = set(_WORD.findall(query.lower())), set(_WORD.findall(text.lower()))
-    return round(len(asked & held) / max(1, len(asked)), 3)
+    words, words_of_text = set(_WORD.findall(query.lower())), set(_WORD.findall(text.lower()))
+    return round(len(words & words_of_text) / max(1, len(words)), 3)
 
 
 def tokens(text: str) -> list[str]:

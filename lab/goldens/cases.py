@@ -1,17 +1,15 @@
-"""The made-up questions that every strategy is asked, and what the canned services know."""
+"""The made-up questions that every strategy answers, and the replies of the canned services."""
 
 import html
 import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from importlib.resources import files
 from typing import Any
 
-import yaml
+from lab.goldens.records import packaged
 
 _PARAGRAPH = re.compile(r"<p>(.*?)</p>", re.DOTALL)
-FRAME = {"reasoning": "The references say so.", "false_premise": False}
 
 
 @dataclass(slots=True)
@@ -21,12 +19,12 @@ class Case:
     Args:
         body: of `POST /answer` or `POST /papers`.
         classification: as the classifier has it.
-        replies: the generator's, by what is asked of it; `answer` stands for those that are not named.
-        span: what the reader finds, wherever it stands.
-        graph: the knowledge graph's reply; None where no program fits.
-        records: program to the graph's reply.
+        replies: the generator's, by the kind of request; `answer` is that of the kinds without one.
+        span: the reader's candidate, wherever it stands.
+        graph: the knowledge graph's reply; None if no program fits.
+        records: program -> the graph's reply.
         documents: of the collection, title and text.
-        began: when the case was asked, by the loop's clock.
+        start_s: when the case was sent, by the loop's clock.
     """
 
     name: str
@@ -38,47 +36,26 @@ class Case:
     records: dict[str, Any]
     documents: tuple[tuple[str, str], ...]
     tags: frozenset[str] = field(default_factory=frozenset)
-    began: float = 0.0
+    start_s: float = 0.0
 
     def reply(self, kind: str) -> str:
-        """What the generator says to a request of a kind; see `canned.kind_of`."""
-        if kind in self.replies:
-            return self.replies[kind]
-        answer = self.replies["answer"]
-        match kind:
-            case "frame":
-                return json.dumps(FRAME | {"answer": answer})
-            case "level":
-                return "high"
-            case "check":
-                return "yes"
-            case "names":
-                return "none"
-            case "calculation":
-                return "total = 2 + 2"
-            case "knowledge":
-                return "It was long ago.\nAnswer: Jonas Berg"
-            case "keywords":
-                return "harbour lights, keepers, lamps"
-            case _:
-                return answer
+        """The generator's reply to a request of a kind; see `canned.kind_of`."""
+        return self.replies.get(kind, self.replies["answer"])
 
 
 def load() -> list[Case]:
     """All cases of `cases.yaml`."""
-    folder = files(__package__)
-    content = yaml.safe_load(folder.joinpath("cases.yaml").read_text(encoding="utf-8"))
-    graph = json.loads(folder.joinpath("graph.json").read_text(encoding="utf-8"))
+    content, graph = packaged("cases.yaml"), packaged("graph.json")
     documents = tuple((one["title"], one["text"]) for one in content["documents"])
-    return [_case(one, content["pages"], graph, documents) for one in content["cases"]]
+    return [_case(one, content, graph, documents) for one in content["cases"]]
 
 
 def _case(
-    one: dict[str, Any], pages: dict[str, Any], graph: dict[str, Any], documents: tuple[tuple[str, str], ...]
+    one: dict[str, Any], content: dict[str, Any], graph: dict[str, Any], documents: tuple[tuple[str, str], ...]
 ) -> Case:
     body = {"query": one["query"], "query_time": one.get("time", "02/28/2024, 10:04:54 PT")}
     if "pages" in one:
-        body["search_results"] = [_page(name, pages[name]) for name in one["pages"]]
+        body["search_results"] = [_page(name, content["pages"][name]) for name in one["pages"]]
     for key in ("evidence", "collection", "every_answer"):
         if key in one:
             body[key] = one[key]
@@ -93,12 +70,14 @@ def _case(
         "dynamic_probability": 0.9 if dynamic else 0.1,
         "false_premise_probability": one.get("false_premise", 0.05),
     }
+    replies = content["replies"] | {key: str(value) for key, value in one.get("replies", {}).items()}
+    frame = {"reasoning": "The references say so.", "false_premise": False, "answer": replies["answer"]}
     reply = graph["queries"].get(one["query"])
     return Case(
         name=one["name"],
         body=body,
         classification=classification,
-        replies={"answer": "i don't know"} | {key: str(value) for key, value in one.get("replies", {}).items()},
+        replies={"frame": json.dumps(frame)} | replies,
         span=one.get("span", ""),
         graph=reply | {"status": one["graph_status"]} if "graph_status" in one else reply,
         records=graph["programs"],
@@ -120,5 +99,5 @@ def _page(name: str, page: dict[str, Any]) -> dict[str, Any]:
 
 def passages_of(page: str) -> Iterator[tuple[int, str]]:
     """The paragraphs of a page, each with its place."""
-    for found in _PARAGRAPH.finditer(page):
-        yield found.start(1), html.unescape(found[1])
+    for match in _PARAGRAPH.finditer(page):
+        yield match.start(1), html.unescape(match[1])

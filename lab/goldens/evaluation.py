@@ -1,10 +1,8 @@
 """Part `evaluation`: what rules write for the evaluation's questions, as digests that nobody can read.
 
-Whoever writes rules must not know these questions. So the file holds no text, and a difference is told by counts.
+Authors of rules must not know these questions, so the file holds no text, and differences are counts.
 """
 
-import hashlib
-import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -12,7 +10,7 @@ from typing import Any
 
 from lab.evaluator.data import Source
 from lab.goldens.graph import TIME, Rules
-from lab.goldens.records import Records
+from lab.goldens.records import Records, digest
 from proto.base import parse_query_time
 from services.kg.domains import CATALOGUE
 from services.kg.store.engine import open_store
@@ -21,7 +19,7 @@ QUESTIONS = "crag_kg_qa.jsonl"
 
 
 def record(folder: Path, database: str) -> Records:
-    """A record a question under the digest of its name: domain, statuses, and digests of program and outcomes."""
+    """A record for each question under the digest of its name: domain, statuses, digests of program and outcomes."""
     engine = open_store(database)
     try:
         rules = Rules(engine)
@@ -34,8 +32,8 @@ def record(folder: Path, database: str) -> Records:
         engine.dispose()
 
 
-def told(recorded: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
-    """What differs, in counts by domain."""
+def describe(recorded: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
+    """The differences, as counts by domain."""
     counts: Counter[str] = Counter()
     for name in recorded.keys() | now.keys():
         before, after = recorded.get(name), now.get(name)
@@ -62,5 +60,4 @@ def _moment(query_time: str) -> Any:
 
 
 def _digest(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=False, sort_keys=True, default=str)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+    return digest(value)[:16]

@@ -8,13 +8,11 @@ import re
 import tempfile
 from collections.abc import Iterator, Mapping
 from datetime import datetime
-from importlib.resources import files
 from typing import Any
 
-import yaml
 from sqlalchemy import Engine, MetaData
 
-from lab.goldens.records import Records
+from lab.goldens.records import Records, packaged
 from proto.base import parse_query_time
 from services.kg.domains import CATALOGUE
 from services.kg.entities import NameIndex
@@ -36,7 +34,7 @@ from services.kit.client import ServiceClient, http_client
 from services.kit.llm import LLM
 
 TIME = parse_query_time("02/28/2024, 10:04:54 PT")
-# Of each list of names, how many stand in a question.
+# Names of each list that a question is asked with.
 NAMES_A_QUESTION = 3
 SECONDS = 30.0
 MAX_TOKENS = 1_000
@@ -45,11 +43,7 @@ _HOLE = re.compile(r"\{(\w+)\}")
 
 
 class Rules:
-    """Programs that rules write, and what running them brings.
-
-    Args:
-        engine: the graph.
-    """
+    """Programs that rules write for a graph, and their outcomes."""
 
     def __init__(self, engine: Engine) -> None:
         self._writer = RuleWriter(CATALOGUE, Spotter(engine, CATALOGUE))
@@ -58,13 +52,13 @@ class Rules:
     def record(self, query: str, domain: str, query_time: datetime) -> dict[str, Any]:
         """Program, outcomes and words of one question."""
         budget = Budget(SECONDS)
-        written = asyncio.run(self._writer.write(query, query_time=query_time, domain=domain, budget=budget))
+        writing = asyncio.run(self._writer.write(query, query_time=query_time, domain=domain, budget=budget))
         try:
-            outcomes = self._executor.execute(written.program, domain=domain, query_time=query_time, seconds=SECONDS)
+            outcomes = self._executor.execute(writing.program, domain=domain, query_time=query_time, seconds=SECONDS)
         except KgError as error:
-            return {"program": written.program, "refused": str(error)}
+            return {"program": writing.program, "refused": str(error)}
         texts = verbalize(outcomes, CATALOGUE.domains, query_time.date(), max_tokens=MAX_TOKENS)
-        return {"program": written.program, "outcomes": [_outcome(one) for one in outcomes], "text": "\n".join(texts)}
+        return {"program": writing.program, "outcomes": [_outcome(one) for one in outcomes], "text": "\n".join(texts)}
 
 
 def _outcome(outcome: Outcome) -> dict[str, Any]:
@@ -81,7 +75,7 @@ def _outcome(outcome: Outcome) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def demo() -> Iterator[Engine]:
-    """The demo graph, which lasts as long as the context."""
+    """The demo graph, for as long as the context lasts."""
     with tempfile.TemporaryDirectory(prefix="cragmesh-goldens-") as folder:
         url = f"sqlite:///{folder}/demo.sqlite"
         ensure_demo(url)
@@ -94,8 +88,7 @@ def demo() -> Iterator[Engine]:
 
 def questions() -> Iterator[tuple[str, str]]:
     """Domain and text of each question."""
-    content = yaml.safe_load(files(__package__).joinpath("questions.yaml").read_text(encoding="utf-8"))
-    for domain, part in content.items():
+    for domain, part in packaged("questions.yaml").items():
         turns = {name: itertools.cycle(values) for name, values in part["names"].items()}
         for question in part["questions"]:
             for _ in range(NAMES_A_QUESTION):
@@ -125,12 +118,12 @@ def record_rows() -> Records:
 
 
 def _stable(row: Mapping[Any, Any], tokens: Mapping[int, str]) -> list[Any]:
-    """A row without the moment of loading; tokens are numbered anew by each loading, so their words stand for them."""
+    """A row without the moment of loading, and with words for the numbers of tokens, which each load gives anew."""
     return [tokens[value] if name == "token_id" else value for name, value in row.items() if name != "loaded_at"]
 
 
 def record_writers() -> Records:
-    """Prompts, grammars and schemas by which models write programs; examples as without an encoder."""
+    """Prompts and grammars by which models write programs, with the examples chosen without an encoder."""
     llm = LLM(ServiceClient("generator", "http://generator", http_client()))
     library = load_library(CATALOGUE)
     program, calls = ProgramWriter(llm, CATALOGUE, library), FunctionCallingWriter(llm, CATALOGUE, library)
@@ -142,13 +135,13 @@ def record_writers() -> Records:
         for title, text, feedback in (("usual", query, ""), ("hostile", hostile, ""), ("again", query, "x\n-> no y")):
             options: dict[str, Any] = {"query_time": TIME, "domain": domain, "feedback": feedback}
             records[f"{domain}: {title}"] = {
-                "program": _said(program.messages(text, examples, **options)),
-                "adapter": _said(adapter_messages(text, **options | {"domain": CATALOGUE.domains[domain]})),
-                "calls": _said(calls.messages(text, examples, **options)),
+                "program": _texts(program.messages(text, examples, **options)),
+                "adapter": _texts(adapter_messages(text, **options | {"domain": CATALOGUE.domains[domain]})),
+                "calls": _texts(calls.messages(text, examples, **options)),
             }
         records[f"{domain}: grammar"] = decoding_grammar(CATALOGUE, domain)
     return records
 
 
-def _said(messages: Any) -> list[list[str]]:
+def _texts(messages: Any) -> list[list[str]]:
     return [[message.role, message.content] for message in messages]

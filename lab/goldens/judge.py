@@ -1,20 +1,18 @@
-"""Parts `judge` and `model_judge`: verdicts of rules on made-up predictions, and what a judging model is asked."""
+"""Parts `judge` and `model_judge`: verdicts of rules on made-up predictions, and requests to a judging model."""
 
 import asyncio
 import json
 import tempfile
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import httpx
-import yaml
 
 from lab.evaluator.judge.llm import LlmJudge
 from lab.evaluator.judge.rules import judge
 from lab.evaluator.judge.verdict import Case
 from lab.evaluator.store import AppendLog
-from lab.goldens.records import Records
+from lab.goldens.records import Records, packaged
 from services.kit.client import ServiceClient, http_client
 from services.kit.llm import LLM
 
@@ -28,15 +26,14 @@ LETTERS = {"right": "+", "missing": "o", "wrong": "-"}
 
 
 def record() -> Records:
-    """A record a question and gold answer: its predictions, each with its verdict and who gave it why."""
-    content = yaml.safe_load(files(__package__).joinpath("answers.yaml").read_text(encoding="utf-8"))
+    """A record for each question, gold answer and kind: predictions, each with its verdict, judge and reason."""
     records: Records = {}
-    for block in content:
-        said = [str(text) for text in block["said"]]
+    for block in packaged("answers.yaml"):
+        question, predictions = block["question"], [str(text) for text in (*block["said"], *block["gold"])]
         for gold in map(str, block["gold"]):
             for kind in ("answer", "idk", "invalid"):
-                cases = (Case(block["question"], (gold,), text, kind) for text in (*said, *map(str, block["gold"])))
-                records[f"{block['question']} = {gold} ({kind})"] = [_line(case) for case in cases]
+                cases = (Case(question, (gold,), prediction, kind) for prediction in predictions)
+                records[f"{question} = {gold} ({kind})"] = [_line(case) for case in cases]
     return records
 
 
@@ -59,9 +56,9 @@ async def _requests(case: Case) -> list[Any]:
         if request.method == "GET":
             return httpx.Response(200, json={"data": [{"id": "canned"}]})
         bodies.append(json.loads(request.content))
-        # The first constraint is refused, so that the second one is seen as well.
-        said = "perhaps" if len(bodies) == 1 else '{"verdict": "correct"}'
-        return httpx.Response(200, json={"choices": [{"message": {"content": said}}]})
+        # The first completion is no verdict, so that the second constraint is used as well.
+        completion = "perhaps" if len(bodies) == 1 else '{"verdict": "correct"}'
+        return httpx.Response(200, json={"choices": [{"message": {"content": completion}}]})
 
     with tempfile.TemporaryDirectory(prefix="cragmesh-goldens-") as folder:
         async with http_client(httpx.MockTransport(reply)) as http:

@@ -1,4 +1,4 @@
-"""Records: JSON that compares equal on every machine, long values once each, and what differs between two of them."""
+"""Records: JSON that is the same on every machine, with long values once each, and the differences of two of them."""
 
 import difflib
 import hashlib
@@ -9,16 +9,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 # By name. Values are JSON.
 Records = dict[str, Any]
-# What is longer as JSON is kept once, under its digest: strategies show the same pages and ask the same things.
+# Longer values, as JSON, stand once, under their digest: strategies share pages and requests.
 LONG_CHARS = 100
 MARK = "="
-# Logistic functions differ between CPUs in the last places.
+# CPUs compute logistic functions differently in the last places.
 DECIMALS = 4
 # Where long lines are broken for people to read.
 _WRAP = re.compile(r".{1,100}(?:\s|$)|.{1,100}")
-# A difference is shown up to here; the first lines say what it is about.
+# Of one difference.
 MAX_LINES = 40
 
 
@@ -34,14 +36,14 @@ class Shared:
             case float():
                 return round(value, DECIMALS)
             case dict():
-                return {key: self._kept(self.fold(one)) for key, one in value.items()}
+                return {key: self._shared(self.fold(one)) for key, one in value.items()}
             case list() | tuple():
-                return [self._kept(self.fold(one)) for one in value]
+                return [self._shared(self.fold(one)) for one in value]
             case _:
                 return value
 
     def unfold(self, value: Any) -> Any:
-        """The value again, for people to read."""
+        """The value with its parts in place of their digests."""
         match value:
             case str() if value.startswith(MARK) and value.removeprefix(MARK) in self.by_digest:
                 return self.unfold(self.by_digest[value.removeprefix(MARK)])
@@ -52,21 +54,21 @@ class Shared:
             case _:
                 return value
 
-    def _kept(self, folded: Any) -> Any:
+    def _shared(self, folded: Any) -> Any:
         line = _line(folded)
         if len(line) <= LONG_CHARS:
             return folded
-        digest = hashlib.sha256(line.encode()).hexdigest()[:12]
-        self.by_digest[digest] = folded
-        return MARK + digest
+        key = hashlib.sha256(line.encode()).hexdigest()[:12]
+        self.by_digest[key] = folded
+        return MARK + key
 
 
 def dump(records: Mapping[str, Any]) -> str:
-    """Records as a file: a line a record and a line a long value, so that git shows which ones changed."""
+    """Records as a file: a line for each record and each long value, so that git shows which ones changed."""
     shared = Shared()
     lines = [f"{json.dumps(name)}: {_line(shared.fold(value))}" for name, value in records.items()]
-    kept = [f"{json.dumps(digest)}: {_line(value)}" for digest, value in sorted(shared.by_digest.items())]
-    return '{"records": {\n' + ",\n".join(lines) + '\n}, "shared": {\n' + ",\n".join(kept) + "\n}}\n"
+    long_lines = [f"{json.dumps(key)}: {_line(value)}" for key, value in sorted(shared.by_digest.items())]
+    return '{"records": {\n' + ",\n".join(lines) + '\n}, "shared": {\n' + ",\n".join(long_lines) + "\n}}\n"
 
 
 def load(path: Path) -> Records:
@@ -103,7 +105,7 @@ def _diff(before: list[str], after: list[str]) -> list[str]:
 
 
 def _readable(value: Any, path: str = "") -> list[str]:
-    """A line a leaf, named by its path; texts have several."""
+    """A line for each leaf, named by its path; texts have several."""
     match value:
         case dict() if value:
             return [
@@ -116,6 +118,22 @@ def _readable(value: Any, path: str = "") -> list[str]:
             return [f"{path}: {part}" for part in parts]
         case _:
             return [f"{path}: {json.dumps(value)}"]
+
+
+def digest(value: Any) -> str:
+    """SHA-256 of a value as JSON."""
+    return hashlib.sha256(canonical(value).encode()).hexdigest()
+
+
+def canonical(value: Any) -> str:
+    """A value as JSON, with sorted keys."""
+    return json.dumps(value, ensure_ascii=False, sort_keys=True, default=str)
+
+
+def packaged(name: str) -> Any:
+    """The content of a YAML or JSON file beside this one."""
+    content = Path(__file__).with_name(name).read_text(encoding="utf-8")
+    return json.loads(content) if name.endswith(".json") else yaml.safe_load(content)
 
 
 def _line(value: Any) -> str:

@@ -1,4 +1,4 @@
-"""Where the evaluation's questions are, and where what is recorded of them is kept: neither is in git."""
+"""The places of the evaluation's questions and of their records, neither of which is in git."""
 
 from pathlib import Path
 

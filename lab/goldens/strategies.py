@@ -9,13 +9,12 @@ from typing import Any
 
 import httpx
 import structlog
-from fastapi import FastAPI
-from starlette.types import ASGIApp, Receive, Scope, Send
 
 from lab.goldens import virtual
 from lab.goldens.canned import Canned
 from lab.goldens.cases import load
 from lab.goldens.records import Records
+from lab.papers.in_process import transport_of
 from services.gateway.app import create_app
 from services.gateway.settings import GatewaySettings
 from services.gateway.strategies import STRATEGIES
@@ -31,7 +30,7 @@ SETTINGS: dict[str, Any] = {
     "api_key": "",
     "mesh_token": "",
 }
-# The one generator whose own confidence is shipped for its adapter, which makes all calls that tell more of an answer.
+# The one generator with a confidence of its own for its adapter, which takes all calls that have a signal.
 EMBEDDED = "SmolLM2-135M-Instruct"
 PAPERS: Mapping[str, Mapping[str, Any]] = {
     "plain": {"query": "Lamps and lenses of lighthouses", "collection": "harbours"},
@@ -44,12 +43,12 @@ PAPERS_FAULTS: tuple[dict[str, str], ...] = ({}, {"generator": "hanging"}, {"rer
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """A mesh that cases are asked of.
+    """A mesh that answers cases.
 
     Args:
         tag: only cases that have it; all when empty.
         body: further fields of the request.
-        names: the strategies that are asked.
+        names: the strategies that answer.
     """
 
     name: str
@@ -61,7 +60,7 @@ class Scenario:
 
 
 def scenarios() -> Iterator[Scenario]:
-    """All meshes: as it should be, hurried, with the adapters, with public data, and each service broken in turn."""
+    """All meshes: healthy, hurried, with the adapters, with public data, and each service broken in turn."""
     yield Scenario("usual")
     yield Scenario("hurried", "tight", body={"budget_s": 5}, services={"slowness": 2.0})
     yield Scenario("stalled", "tight", body={"budget_s": 8}, services={"slowness": 40.0})
@@ -87,42 +86,32 @@ def record() -> Records:
             if scenario.tag and scenario.tag not in case.tags:
                 continue
             for name in scenario.names:
-                body = {**case.body, **scenario.body, "strategy": name, "trace": True, "interaction_id": case.name}
+                options = {"strategy": name, "trace": True, "interaction_id": case.name}
                 canned = Canned(case, **scenario.services)
-                reply = virtual.run(ask(canned, "/answer", body, scenario.settings))
-                records[f"{scenario.name}: {case.name} by {name}"] = told(canned, reply)
-    for title, asked in PAPERS.items():
-        for fault in PAPERS_FAULTS:
-            canned = Canned(cases[0], faults=fault)
-            reply = virtual.run(ask(canned, "/papers", asked, {}))
-            records[f"papers: {title}{''.join(f', {key} {value}' for key, value in fault.items())}"] = told(
-                canned, reply
-            )
+                request = ask(canned, "/answer", {**case.body, **scenario.body, **options}, scenario.settings)
+                reply = virtual.run(request)
+                records[f"{scenario.name}: {case.name} by {name}"] = record_of(canned, reply)
+    for title, body in PAPERS.items():
+        for faults in PAPERS_FAULTS:
+            canned = Canned(cases[0], faults=faults)
+            reply = virtual.run(ask(canned, "/papers", body, {}))
+            broken = "".join(f", {service} {fault}" for service, fault in faults.items())
+            records[f"papers: {title}{broken}"] = record_of(canned, reply)
     return records
 
 
 async def ask(canned: Canned, path: str, body: Mapping[str, Any], settings: Mapping[str, Any]) -> Any:
     """The gateway's reply to one request, with its status."""
     app = create_app(GatewaySettings(**(SETTINGS | dict(settings)), _env_file=None), transport=canned)
-    async with app.router.lifespan_context(app) as state:
-        canned.case.began = asyncio.get_running_loop().time()
-        transport = httpx.ASGITransport(_with_state(app, state or {}))
+    async with transport_of(app) as (transport, _):
+        canned.case.start_s = asyncio.get_running_loop().time()
         async with httpx.AsyncClient(transport=transport, base_url="http://gateway", timeout=None) as client:  # noqa: S113
             reply = await client.post(path, json=dict(body))
     return {"status": reply.status_code, "body": reply.json()}
 
 
-def _with_state(app: FastAPI, state: Mapping[str, Any]) -> ASGIApp:
-    """The application as a server calls it: each request has what the lifespan made."""
-
-    async def served(scope: Scope, receive: Receive, send: Send) -> None:
-        await app({**scope, "state": dict(state)}, receive, send)
-
-    return served
-
-
-def told(canned: Canned, reply: dict[str, Any]) -> dict[str, Any]:
-    """Calls in an order that no scheduler decides, and the reply without what is new in every run."""
+def record_of(canned: Canned, reply: dict[str, Any]) -> dict[str, Any]:
+    """Calls in an order that no scheduler decides, and the reply without its request's identifier."""
     calls = sorted(canned.calls, key=lambda call: (call["at"], call["call"], json.dumps(call["body"])))
     body = reply["body"]
     body.pop("request_id", None)

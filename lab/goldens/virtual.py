@@ -1,4 +1,4 @@
-"""An event loop whose clock moves only when nothing else can: latencies cost nothing and repeat exactly."""
+"""An event loop whose clock moves only when no task can run: latencies cost nothing and repeat exactly."""
 
 import asyncio
 import selectors
@@ -11,7 +11,7 @@ from unittest import mock
 from services.kit.budget import Budget
 
 Result = TypeVar("Result")
-# Where the clock begins; any moment will do that is not zero.
+# The clock's first reading, any but zero.
 BEGIN_S = 1_000.0
 
 
@@ -20,7 +20,7 @@ class Deadlock(RuntimeError):
 
 
 class _Selector(selectors.DefaultSelector):
-    """Waits for no time at all: it moves the clock to the next timer instead."""
+    """Moves the clock to the next timer instead of waiting."""
 
     def __init__(self, advance: Callable[[float], None]) -> None:
         super().__init__()
@@ -36,7 +36,7 @@ class _Selector(selectors.DefaultSelector):
 
 
 class VirtualLoop(asyncio.SelectorEventLoop):
-    """Runs what is given to threads in its own, since a clock that jumps would not wait for them."""
+    """Runs the work of executors in its own thread, since a clock that jumps would not wait for others."""
 
     def __init__(self) -> None:
         self._now = BEGIN_S
@@ -70,7 +70,7 @@ def run(main: Coroutine[Any, Any, Result]) -> Result:
         virtual = runner.get_loop().time
 
         def clock() -> float:
-            # Other threads, of pools that outlive this loop, would wait for hours between the two times.
+            # Between the two clocks lie hours, which threads of pools that outlive this loop would wait.
             return virtual() if threading.get_ident() == thread else real()
 
         defaults: dict[str, Any] = Budget.__init__.__kwdefaults__ or {}

@@ -1,4 +1,4 @@
-"""The strategy step by step: each row of the report is a ranking of some lists by the gateway's own ensemble."""
+"""The ablation of the strategy: each step ranks some of the lists by the gateway's own ensemble."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from services.gateway.papers.weights import ANY_ENCODER, EQUAL, RESCORER, Weight
 
 Pools = Mapping[str, Pool]
 Keep = Callable[[Listing], bool]
-# Weights are told, and written, to so many places.
+# Decimals of weights.
 DIGITS = 3
 
 
@@ -44,87 +44,83 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Weights that a search found, and the MAP@20 that they have on the questions they were tuned on."""
+    """Tuned weights, and their MAP@20 on the questions that they were tuned on."""
 
     weights: Weights
     value: float
 
 
 def columns(pools: Pools) -> list[Column]:
-    """All lists, in the order in which they were made."""
+    """All lists, in the order of the pools."""
     return list(dict.fromkeys(Column.of(listing) for pool in pools.values() for listing in pool.lists))
 
 
 def tune(pools: Pools, benchmark: Benchmark, ids: Sequence[str], *, tuned_on: str) -> Choice:
     """The normalisation and the weights that rank these questions best."""
-    known = columns(pools)
-    found: dict[str, Tuned] = {}
+    lists = columns(pools)
+    optima: dict[str, Tuned] = {}
     for how in NORMALISATIONS:
         scored = {}
         for query in ids:
             pool = pools[query]
-            listed = {Column.of(listing): normalised(listing, how) for listing in pool.lists}
+            scores = {Column.of(listing): normalised(listing, how) for listing in pool.lists}
             features = np.array(
-                [[listed.get(column, {}).get(name, 0.0) for column in known] for name in pool.candidates]
-            ).reshape(len(pool.candidates), len(known))
+                [[scores.get(column, {}).get(name, 0.0) for column in lists] for name in pool.candidates]
+            ).reshape(len(pool.candidates), len(lists))
             scored[query] = Scored(tuple(pool.candidates), features)
-        found[how] = coordinate_search(Objective(scored, benchmark.qrels), len(known))
-    # Of equals the first, which is the simplest.
-    best = max(NORMALISATIONS, key=lambda how: found[how].value)
+        optima[how] = coordinate_search(Objective(scored, benchmark.qrels), len(lists))
+    # Of equal ones the first, which is the simplest.
+    best = max(NORMALISATIONS, key=lambda how: optima[how].value)
     rows: dict[str, dict[str, float]] = {}
-    for column, weight in zip(known, found[best].weights, strict=True):
+    for column, weight in zip(lists, optima[best].weights, strict=True):
         rows.setdefault(column.row, {})[column.form] = round(float(weight), DIGITS)
-    return Choice(Weights(normalise=best, weights=_with_any(rows), tuned_on=tuned_on), found[best].value)
+    return Choice(Weights(normalise=best, weights=_with_any(rows), tuned_on=tuned_on), optima[best].value)
 
 
 def rankings(pools: Pools, weights: Weights, keep: Keep = lambda _: True) -> dict[str, list[str]]:
-    """The best documents of each question by the lists that are kept, and by what these have found alone."""
-    ranked = {}
+    """The best documents of each question by the lists to keep, of the candidates in those lists."""
+    best = {}
     for query, pool in pools.items():
         lists = [listing for listing in pool.lists if keep(listing)]
         names = {name for listing in lists for name in listing.scores}
         part = Pool({name: item for name, item in pool.candidates.items() if name in names}, lists)
-        ranked[query] = [item.id for item in rank(part, weights)[:DEPTH]]
-    return ranked
+        best[query] = [item.id for item in rank(part, weights)[:DEPTH]]
+    return best
 
 
 def ablate(pools: Pools, benchmark: Benchmark, facts: Sequence[tuple[str, str]]) -> Ablation:
-    """Every step measured; weights tuned on one half are measured on the other, both ways."""
+    """All steps with their measures; weights tuned on one half are measured on the other, both ways."""
 
     def step(name: str, ranked: Mapping[str, Sequence[str]]) -> Step:
         # In one order for all, so that steps can be paired.
         return Step(name, measure({query: ranked[query] for query in pools}, benchmark.qrels))
 
-    def kept(name: str, keep: Keep) -> Step:
+    def by_lists(name: str, keep: Keep) -> Step:
         return step(name, rankings(pools, EQUAL, keep))
 
-    known = columns(pools)
-    retrieval = [column for column in known if column.role == "retrieval"]
+    def by_searches(name: str, sources: Sequence[str], forms: Sequence[str]) -> Step:
+        return by_lists(name, lambda one: one.role == "retrieval" and one.source in sources and one.form in forms)
+
+    def alone(column: Column) -> Step:
+        return by_lists(str(column), lambda one: Column.of(one) == column)
+
+    lists = columns(pools)
+    retrieval = [column for column in lists if column.role == "retrieval"]
     forms = list(dict.fromkeys(column.form for column in retrieval))
     sources = list(dict.fromkeys(column.source for column in retrieval))
     encoders = [source for source in sources if source != BM25]
-
-    def alone(column: Column) -> Step:
-        return kept(str(column), lambda item: Column.of(item) == column)
-
-    singles = {column: alone(column) for column in known}
-    asked = tuple(singles[column] for column in retrieval if column.form == QUESTION)
+    singles = {column: alone(column) for column in lists}
+    of_question = tuple(singles[column] for column in retrieval if column.form == QUESTION)
     others = tuple(step for column, step in singles.items() if column.form != QUESTION or column.role == "rescore")
-
-    def searched(some: Sequence[str], what: Sequence[str]) -> Keep:
-        return lambda item: item.role == "retrieval" and item.source in some and item.form in what
-
-    by_model = [kept(f"{BM25} alone", searched([BM25], [QUESTION]))]
-    used = [BM25]
-    for encoder in encoders:
-        used.append(encoder)
-        by_model.append(kept(f"+ {encoder}", searched(used, [QUESTION])))
-    by_form = [kept("question, all retrievers", searched(sources, [QUESTION]))]
+    by_model = [by_searches(f"{BM25} alone", [BM25], [QUESTION])]
+    for count, encoder in enumerate(encoders, 1):
+        by_model.append(by_searches(f"+ {encoder}", [BM25, *encoders[:count]], [QUESTION]))
+    by_form = [by_searches("question, all retrievers", sources, [QUESTION])]
     for count, form in enumerate(forms[1:], 2):
-        by_form.append(kept(f"+ {form}", searched(sources, forms[:count])))
+        by_form.append(by_searches(f"+ {form}", sources, forms[:count]))
     by_model += by_form[1:]
-    if any(column.role == "rescore" for column in known):
-        by_model.append(kept("+ re-scoring", lambda _: True))
+    if any(column.role == "rescore" for column in lists):
+        by_model.append(by_lists("+ re-scoring", lambda _: True))
     ids = list(pools)
     one, other = halves(ids)
     choices = {name: tune(pools, benchmark, half, tuned_on=name) for name, half in (("one", one), ("other", other))}
@@ -133,11 +129,11 @@ def ablate(pools: Pools, benchmark: Benchmark, facts: Sequence[tuple[str, str]])
         crossed |= rankings({query: pools[query] for query in held_out}, choice.weights)
     by_model.append(step("+ weights tuned on the other half", crossed))
     place = {query: index for index, query in enumerate(ids)}
-    best = max(asked, key=lambda item: float(item.values[MAP].mean()))
+    best = max(of_question, key=lambda one: float(one.values[MAP].mean()))
     return Ablation(
         title=f"Papers for a question: {benchmark.name}",
         facts=tuple(facts),
-        singles=asked,
+        singles=of_question,
         steps=tuple(by_model),
         forms=tuple(by_form),
         others=others,
@@ -148,7 +144,7 @@ def ablate(pools: Pools, benchmark: Benchmark, facts: Sequence[tuple[str, str]])
             {"one": [place[query] for query in one], "other": [place[query] for query in other]},
             choices,
         ),
-        weights=_weights(known, choices),
+        weights=_weights(lists, choices),
     )
 
 
@@ -174,16 +170,16 @@ def _halves(
     return Table("Both ways", head, tuple(rows), "Halves are every other question of the file.")
 
 
-def _weights(known: Sequence[Column], choices: Mapping[str, Choice]) -> Table:
+def _weights(lists: Sequence[Column], choices: Mapping[str, Choice]) -> Table:
     rows = [("normalisation", *(choice.weights.normalise for choice in choices.values()))]
-    for column in known:
+    for column in lists:
         cells = (f"{choice.weights.of(column.source, column.form, column.role):g}" for choice in choices.values())
         rows.append((str(column), *cells))
     return Table("Weights", ("", *(f"tuned on {name} half" for name in choices)), tuple(rows))
 
 
 def _with_any(rows: Mapping[str, Mapping[str, float]]) -> dict[str, dict[str, float]]:
-    """The rows, and one more for encoders that are not among them: what those that are have on average."""
+    """The rows, and one more for other encoders, with the mean weights of these."""
     encoders = [row for source, row in rows.items() if source not in (BM25, RESCORER)]
     forms = dict.fromkeys(form for row in encoders for form in row)
     average = {form: round(sum(row.get(form, 0.0) for row in encoders) / len(encoders), DIGITS) for form in forms}

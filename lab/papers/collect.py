@@ -1,8 +1,8 @@
-"""What each question's searches and re-scoring find, by the gateway's own steps, kept so that a killed run goes on.
+"""Collects the results of each question's searches and re-scoring, by the gateway's own steps.
 
-Two files grow in the run's folder: `enhancements.jsonl`, what the generator wrote, so that a run can be repeated
-without one, and `lists.jsonl`, what was found. A line is used again when all that it depends on is the same. Of a
-collection of the running mesh that is its name, its counts and its encoders' names: nobody tells more of it.
+Two files grow in the run's folder: `enhancements.jsonl`, the generator's texts, so that a run can be repeated without a
+generator, and `lists.jsonl`, the pools. A killed run goes on with them: a line is used again if all that it depends on
+is the same. Of a collection of the running mesh that is its name, its counts and its encoders' names.
 """
 
 import asyncio
@@ -52,8 +52,8 @@ BATCH = 64
 OnStep = Callable[[int], None]
 
 
-class Enhanced(Stored):
-    """What the generator wrote for one question: forms of the query, complete."""
+class Enhancement(Stored):
+    """All forms of the query that the generator wrote for one question."""
 
     id: str
     key: str
@@ -69,7 +69,7 @@ class StoredList(Stored):
     scores: tuple[float, ...] = ()
 
 
-class Found(Stored):
+class StoredPool(Stored):
     """One question's pool, without texts."""
 
     id: str
@@ -78,7 +78,7 @@ class Found(Stored):
     lists: tuple[StoredList, ...] = ()
 
     @classmethod
-    def of(cls, query: str, key: str, pool: Pool) -> "Found":
+    def of(cls, query: str, key: str, pool: Pool) -> "StoredPool":
         lists = tuple(
             StoredList(
                 source=item.source,
@@ -107,8 +107,8 @@ class Collector:
 
     Args:
         folder: where its files are.
-        collection: the retriever's collection, which is there.
-        models: what found lists depend on beside it: the reranker's model, encoders' fingerprints.
+        collection: the retriever's collection, which exists.
+        models: the reranker's model and the encoders' fingerprints, on which lists depend too.
     """
 
     benchmark: Benchmark
@@ -128,18 +128,18 @@ class Collector:
     async def enhanced(
         self, prompts: Prompts, *, ask: bool, concurrency: int, on_step: OnStep
     ) -> dict[str, dict[Form, str]]:
-        """Each question's further forms, from the file or, when `ask` says so, from the generator.
+        """Each question's further forms, from the file or, with `ask`, from the generator.
 
         Raises:
             MeshUnreachable: the generator does not answer.
         """
         keys = {query: _key(self.question(query), _prompt_texts(prompts)) for query in self.benchmark.questions}
         path = self.folder / ENHANCEMENTS
-        known = {line.id: line.forms for line in read_lines(path, Enhanced) if keys.get(line.id) == line.key}
-        on_step(len(known))
-        missing = [query for query in keys if query not in known]
+        forms = {line.id: line.forms for line in read_lines(path, Enhancement) if keys.get(line.id) == line.key}
+        on_step(len(forms))
+        missing = [query for query in keys if query not in forms]
         if not ask or not missing:
-            return known
+            return forms
         gate = asyncio.Semaphore(concurrency)
         with AppendLog(path) as log:
 
@@ -147,29 +147,29 @@ class Collector:
                 async with gate:
                     line = await self._enhance(query, keys[query], prompts)
                 log.append(line)
-                known[query] = line.forms
+                forms[query] = line.forms
                 on_step(1)
 
             await all_of(write(query) for query in missing)
-        return known
+        return forms
 
-    async def _enhance(self, query: str, key: str, prompts: Prompts) -> Enhanced:
+    async def _enhance(self, query: str, key: str, prompts: Prompts) -> Enhancement:
         context = self._context(self.question(query), 2 * ALLOW_S)
         forms: dict[Form, str] = {}
         await enhance(context, prompts, forms, Allowance(ALLOW_S))
         failed = [item for item in context.run.degraded if item.reason != "empty"]
         if failed:
             raise MeshUnreachable(f"enhancement: {failed[0].stage}: {failed[0].reason} {failed[0].detail}")
-        return Enhanced(id=query, key=key, generator=self.mesh.llm.model, forms=forms)
+        return Enhancement(id=query, key=key, generator=self.mesh.llm.model, forms=forms)
 
-    def described(self, enhanced: Mapping[str, Mapping[Form, str]]) -> str:
-        """For the reader: of how many questions there is which form, and who wrote it."""
-        models = {line.generator for line in read_lines(self.folder / ENHANCEMENTS, Enhanced) if line.id in enhanced}
+    def description(self, enhanced: Mapping[str, Mapping[Form, str]]) -> str:
+        """The number of questions with each form, and the generators, for a report."""
+        models = {line.generator for line in read_lines(self.folder / ENHANCEMENTS, Enhancement) if line.id in enhanced}
         counts = {form: sum(form in forms for forms in enhanced.values()) for form in (KEYWORDS, ANSWER)}
-        written = ", ".join(f"{form} for {count}" for form, count in counts.items())
-        return f"{written} questions, by {', '.join(sorted(models))}" if models else "none"
+        texts = ", ".join(f"{form} for {count}" for form, count in counts.items())
+        return f"{texts} questions, by {', '.join(sorted(models))}" if models else "none"
 
-    async def found(
+    async def pools(
         self, enhanced: Mapping[str, Mapping[Form, str]], prompts: Prompts, on_step: OnStep
     ) -> dict[str, Pool]:
         """Each question's pool: all lists of all forms, and the re-scoring model's.
@@ -177,30 +177,30 @@ class Collector:
         Raises:
             MeshUnreachable: a search or the re-scoring fell short, twice.
         """
-        asked = {
+        forms_by_query = {
             query: {QUESTION: self.question(query), **enhanced.get(query, {})} for query in self.benchmark.questions
         }
-        built = [
+        dependencies = [
             self.collection.model_dump(mode="json"),
             dict(self.models),
             self.settings.papers_candidates,
             self.settings.papers_rescored,
             [feedback.DOCUMENTS, feedback.WORDS],
         ]
-        keys = {query: _key(forms, built) for query, forms in asked.items()}
+        keys = {query: _key(forms, dependencies) for query, forms in forms_by_query.items()}
         path = self.folder / LISTS
-        pools = {line.id: line.pool() for line in read_lines(path, Found) if keys.get(line.id) == line.key}
+        pools = {line.id: line.pool() for line in read_lines(path, StoredPool) if keys.get(line.id) == line.key}
         on_step(len(pools))
         with AppendLog(path) as log:
-            for query, forms in asked.items():
+            for query, forms in forms_by_query.items():
                 if query not in pools:
-                    pools[query] = await self._find(forms, prompts)
-                    log.append(Found.of(query, keys[query], pools[query]))
+                    pools[query] = await self._search(forms, prompts)
+                    log.append(StoredPool.of(query, keys[query], pools[query]))
                     on_step(1)
-        return {query: pools[query] for query in asked}
+        return {query: pools[query] for query in forms_by_query}
 
-    async def _find(self, forms: Mapping[Form, str], prompts: Prompts) -> Pool:
-        # It is this process that asks, and no caller with a key.
+    async def _search(self, forms: Mapping[Form, str], prompts: Prompts) -> Pool:
+        # This process asks, not a caller with a key.
         current_scope.set(OWNER)
         reasons: list[str] = []
         for _ in range(2):
@@ -214,7 +214,7 @@ class Collector:
 
 
 def collection_name(documents: Mapping[str, Text]) -> str:
-    """A name that no other documents have, so that those of two test collections are never searched together."""
+    """A name made of the documents, so that those of two test collections are never searched together."""
     digest = blake2b(digest_size=12)
     for key in sorted(documents):
         digest.update(_document(key, documents[key]).model_dump_json().encode())
@@ -222,7 +222,7 @@ def collection_name(documents: Mapping[str, Text]) -> str:
 
 
 async def index(mesh: Mesh, name: str, documents: Mapping[str, Text], on_step: OnStep) -> CollectionInfo:
-    """Make a collection of whole documents, cleaned as questions are; what is there already stays.
+    """Make a collection of whole documents, cleaned as questions are; existing documents stay.
 
     Raises:
         MeshUnreachable: the retriever does not take it.
@@ -245,10 +245,10 @@ async def index(mesh: Mesh, name: str, documents: Mapping[str, Text], on_step: O
 
 
 async def info(mesh: Mesh, name: str) -> CollectionInfo:
-    """What the retriever says of a collection.
+    """The retriever's description of a collection.
 
     Raises:
-        MeshUnreachable: it does not answer, or has none of that name.
+        MeshUnreachable: the retriever does not answer, or has no such collection.
     """
     try:
         reply = await mesh.retriever.request("GET", f"/collections/{name}", allow_s=ALLOW_S)

@@ -1,6 +1,6 @@
-"""Test collections: documents, questions, and which documents answer which question.
+"""Test collections: documents, questions, and judgements of which documents answer them.
 
-Two layouts are read. AQA's own (KDD Cup 2024): `qa_train.txt`, a JSON object a line with `question`, `body` and `pids`,
+There are two layouts. AQA's own (KDD Cup 2024): `qa_train.txt`, JSON lines of `question`, `body` and `pids`,
 beside `pid_to_title_abs*.json`, one object of `pid` to `title` and `abstract`. And the plain one: `docs.jsonl`,
 `queries.jsonl` and `qrels.*`, which are TREC's four columns, or a table with a head (as BEIR's and Cranfield's).
 """
@@ -28,7 +28,7 @@ Grades = Mapping[str, int]
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A title and what stands below it: a document's abstract, a question's body."""
+    """A title, and a document's abstract or a question's body."""
 
     title: str
     body: str = ""
@@ -39,8 +39,8 @@ class Benchmark:
     """A test collection.
 
     Attributes:
-        questions: those with at least one relevant document that is there.
-        left_out: how many questions have none.
+        questions: those with at least one relevant document in the collection.
+        left_out: the number of the others.
     """
 
     name: str
@@ -51,10 +51,10 @@ class Benchmark:
 
 
 def read(folder: Path, *, documents: bool = True) -> Benchmark:
-    """The test collection in a folder, in whichever layout it is.
+    """The test collection in a folder, in either layout.
 
     Args:
-        documents: whether the documents are read; without them every judged document is taken to exist.
+        documents: whether to read the documents; without them all judged ones count as existing.
 
     Raises:
         BadSource: a file is missing or holds something else.
@@ -78,11 +78,10 @@ def read_qrels(path: Path) -> dict[str, dict[str, int]]:
         cells = line.split("\t") if "\t" in line else line.split()
         if columns is None:
             columns = _columns(cells)
-            if columns is None:
-                # TREC: question, iteration, document, grade.
-                columns = (0, 2, 3)
-            else:
+            if columns is not None:
                 continue
+            # TREC: question, iteration, document, grade.
+            columns = (0, 2, 3)
         try:
             query, document, grade = (cells[column].strip() for column in columns)
             qrels[query][document] = int(float(grade))
@@ -114,7 +113,7 @@ def _read_aqa(folder: Path, *, documents: bool) -> Benchmark:
         pids = record.get("pids")
         if not isinstance(pids, list):
             raise BadSource(f"{place}: a question without `pids`")
-        # The file numbers its questions by their lines alone.
+        # A question's number is that of its line.
         number = place.rpartition(":")[2]
         questions[number] = _text(record, ("question",), ("body",))
         qrels[number] = {str(pid): 1 for pid in pids}
@@ -129,24 +128,25 @@ def _benchmark(
     *,
     documents: bool,
 ) -> Benchmark:
-    def answered(query: str) -> bool:
-        found = (item for item, grade in qrels.get(query, {}).items() if grade > 0)
-        return any(not documents or item in texts for item in found)
+    def is_answered(query: str) -> bool:
+        relevant = (document for document, grade in qrels.get(query, {}).items() if grade > 0)
+        return any(not documents or document in texts for document in relevant)
 
-    kept = {query: text for query, text in questions.items() if text.title and answered(query)}
-    if not kept:
+    answered = {query: text for query, text in questions.items() if text.title and is_answered(query)}
+    if not answered:
         raise BadSource(f"{name}: no question has a relevant document")
-    return Benchmark(name, texts, kept, {query: qrels[query] for query in kept}, len(questions) - len(kept))
+    left_out = len(questions) - len(answered)
+    return Benchmark(name, texts, answered, {query: qrels[query] for query in answered}, left_out)
 
 
 def _texts(path: Path, titles: Sequence[str], bodies: Sequence[str]) -> dict[str, Text]:
-    found: dict[str, Text] = {}
+    texts: dict[str, Text] = {}
     for place, record in _objects(path):
         name = next((str(record[key]) for key in _IDS if record.get(key) not in (None, "")), "")
         if not name:
             raise BadSource(f"{place}: a record without an id")
-        found[name] = _text(record, titles, bodies)
-    return found
+        texts[name] = _text(record, titles, bodies)
+    return texts
 
 
 def _text(record: Any, titles: Sequence[str], bodies: Sequence[str]) -> Text:
@@ -158,18 +158,18 @@ def _text(record: Any, titles: Sequence[str], bodies: Sequence[str]) -> Text:
 
 def _columns(cells: Sequence[str]) -> tuple[int, int, int] | None:
     names = [cell.strip().lower() for cell in cells]
-    found = [
-        next((names.index(name) for name in known if name in names), -1)
-        for known in (_QUERY_COLUMNS, _DOCUMENT_COLUMNS, _GRADE_COLUMNS)
-    ]
-    return (found[0], found[1], found[2]) if min(found) >= 0 else None
+    query, document, grade = (
+        next((names.index(name) for name in aliases if name in names), -1)
+        for aliases in (_QUERY_COLUMNS, _DOCUMENT_COLUMNS, _GRADE_COLUMNS)
+    )
+    return (query, document, grade) if min(query, document, grade) >= 0 else None
 
 
 def _only(folder: Path, pattern: str) -> Path:
-    found = sorted(folder.glob(pattern))
-    if len(found) != 1:
-        raise BadSource(f"{folder}: {len(found) or 'no'} files are named {pattern}; there must be one")
-    return found[0]
+    paths = sorted(folder.glob(pattern))
+    if len(paths) != 1:
+        raise BadSource(f"{folder}: {len(paths) or 'no'} files are named {pattern}; there must be one")
+    return paths[0]
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:

@@ -1,13 +1,13 @@
-"""The retriever and the reranker inside this process, behind the gateway's own clients: no ports, no mesh to start."""
+"""Services inside this process behind the gateway's own clients, without ports."""
 
-from collections.abc import AsyncIterator, Mapping, MutableMapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
 import httpx
 from fastapi import FastAPI
 from pydantic import HttpUrl
-from starlette.types import Receive, Send
+from starlette.types import Receive, Scope, Send
 
 from services.gateway.mesh import Mesh
 from services.gateway.settings import GatewaySettings
@@ -32,25 +32,26 @@ class Hosts(httpx.AsyncBaseTransport):
 async def mesh_of(
     apps: Mapping[str, FastAPI], settings: GatewaySettings
 ) -> AsyncIterator[tuple[Mesh, Mapping[str, Mapping[str, Any]]]]:
-    """A mesh of these applications by service name, each started and, when the context closes, stopped.
+    """A mesh of these applications by service name, and their states; they run as long as the context lasts.
 
-    Services that are not among them are where `settings` says. With the states that the applications yield, by name.
+    Other services are where `settings` says.
     """
     async with AsyncExitStack() as stack:
-        states: dict[str, Mapping[str, Any]] = {}
-        for name, app in apps.items():
-            state = await stack.enter_async_context(app.router.lifespan_context(app))
-            states[name] = state or {}
-        transports = {name: httpx.ASGITransport(_with_state(app, states[name])) for name, app in apps.items()}
+        started = {name: await stack.enter_async_context(transport_of(app)) for name, app in apps.items()}
+        transports = {name: transport for name, (transport, _) in started.items()}
         urls = {f"{name}_url": HttpUrl(f"http://{name}") for name in apps}
         http = await stack.enter_async_context(http_client(Hosts(transports)))
+        states = {name: state for name, (_, state) in started.items()}
         yield Mesh.connect(settings.model_copy(update=urls), http), states
 
 
-def _with_state(app: FastAPI, state: Mapping[str, Any]) -> Any:
-    async def served(scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
-        # What a server does for applications whose lifespan yields a state.
-        scope["state"] = dict(state)
-        await app(scope, receive, send)
+@asynccontextmanager
+async def transport_of(app: FastAPI) -> AsyncIterator[tuple[httpx.ASGITransport, Mapping[str, Any]]]:
+    """A transport to the application and its lifespan's state; it runs as long as the context lasts."""
+    async with app.router.lifespan_context(app) as state:
 
-    return served
+        async def serve(scope: Scope, receive: Receive, send: Send) -> None:
+            # As servers do for applications whose lifespan yields a state.
+            await app({**scope, "state": dict(state or {})}, receive, send)
+
+        yield httpx.ASGITransport(serve), state or {}

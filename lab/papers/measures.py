@@ -1,4 +1,4 @@
-"""Measures of rankings by ir-measures, which runs trec_eval's own code, and what they say of questions not asked.
+"""Measures of rankings by ir-measures, which runs trec_eval's own code, with intervals.
 
 Intervals are 95 % intervals of the Bayesian bootstrap over questions (Rubin 1981), paired where two rankings of the
 same questions are compared. One seed for all, so that a report is the same every time.
@@ -33,11 +33,11 @@ def measure(rankings: Rankings, qrels: Mapping[str, Grades]) -> dict[str, Floats
     }
     place = {query: index for index, query in enumerate(rankings)}
     names = {measure: name for name, measure in MEASURES.items()}
-    found = {name: np.zeros(len(place)) for name in MEASURES}
-    # A question without any ranked document is left out by trec_eval, and is worth 0.
+    values = {name: np.zeros(len(place)) for name in MEASURES}
+    # trec_eval leaves out a question without a ranked document, whose value is 0.
     for metric in ir_measures.iter_calc(list(MEASURES.values()), judged, run):
-        found[names[metric.measure]][place[metric.query_id]] = metric.value
-    return found
+        values[names[metric.measure]][place[metric.query_id]] = metric.value
+    return values
 
 
 def mean(values: Floats) -> Estimate:
@@ -46,22 +46,22 @@ def mean(values: Floats) -> Estimate:
 
 
 def difference(values: Floats, base: Floats) -> Estimate:
-    """How much better the first are than the second, over the same questions."""
+    """The mean gain over a base with the same questions, with its interval."""
     return _estimate(float((values - base).mean()), _weights(len(values)) @ (values - base))
 
 
 def relative(values: Floats, base: Floats) -> Estimate:
-    """How much better, as a share of the second's mean."""
+    """The gain as a share of the base's mean, with its interval."""
     weights = _weights(len(values))
-    drawn = (weights @ values) / np.maximum(weights @ base, 1e-12) - 1
-    return _estimate(float(values.mean() / max(float(base.mean()), 1e-12) - 1), drawn)
+    samples = (weights @ values) / np.maximum(weights @ base, 1e-12) - 1
+    return _estimate(float(values.mean() / max(float(base.mean()), 1e-12) - 1), samples)
 
 
 def _weights(questions: int) -> Floats:
-    drawn = np.random.default_rng(SEED).standard_exponential((RESAMPLES, questions))
-    return np.asarray(drawn / drawn.sum(axis=1, keepdims=True), np.float64)
+    samples = np.random.default_rng(SEED).standard_exponential((RESAMPLES, questions))
+    return np.asarray(samples / samples.sum(axis=1, keepdims=True), np.float64)
 
 
-def _estimate(value: float, drawn: Floats) -> Estimate:
-    low, high = np.quantile(drawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+def _estimate(value: float, samples: Floats) -> Estimate:
+    low, high = np.quantile(samples, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     return Estimate(value, float(low), float(high))

@@ -20,7 +20,7 @@ HEAD = ("", *MEASURES, "step by step", "over the best single list")
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A way to rank, and what each question is worth with it by each measure.
+    """A way to rank, with each question's value by each measure.
 
     Attributes:
         values: measure to values, shape (questions,), in one order for all steps.
@@ -32,15 +32,15 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Ablation:
-    """All that was measured.
+    """All measurements.
 
     Attributes:
-        singles: each list alone, for the question as it is asked.
-        steps: cumulative, the first of them a single list, the last the full strategy.
-        forms: the fusion for one more form of the query at a time.
+        singles: each list of the question alone.
+        steps: cumulative, from a single list to the full strategy.
+        forms: the fusion, with one more form of the query at a time.
         others: each list of the further forms alone.
-        halves: rows of which half was tuned on and what each half is then worth.
-        weights: rows of the tuned weights.
+        halves: the measures of each half, with weights tuned on the other.
+        weights: the tuned weights.
     """
 
     title: str
@@ -54,12 +54,12 @@ class Ablation:
 
     @property
     def best_single(self) -> Step:
-        """Of the lists that search with the question as it is, the best by MAP@20."""
+        """The best list of the question by MAP@20."""
         return max(self.singles, key=lambda step: float(step.values[MAP].mean()))
 
     @property
     def gain(self) -> Estimate:
-        """Of the full strategy over the best single list, relative, in MAP@20."""
+        """The relative gain of the full strategy over the best single list, in MAP@20."""
         return relative(self.steps[-1].values[MAP], self.best_single.values[MAP])
 
 
@@ -81,17 +81,17 @@ def tables(ablation: Ablation) -> list[Table]:
 
 
 def write(ablation: Ablation, folder: Path) -> list[Path]:
-    """`report.md`, `summary.json` and the picture. None of them holds a question or a document.
+    """Write `report.md`, `summary.json` and the pictures, none of which holds a question or a document.
 
     Raises:
-        WriteFailed: the disk took no more.
+        WriteFailed: the disk is full.
     """
-    drawn = in_themes("ablation", partial(draw, ablation))
+    pictures = in_themes("ablation", partial(draw, ablation))
     contents = {
-        "report.md": markdown.write(ablation.title, ablation.facts, tables(ablation), list(drawn)).encode(),
+        "report.md": markdown.write(ablation.title, ablation.facts, tables(ablation), list(pictures)).encode(),
         "summary.json": (json.dumps(as_json(ablation), indent=1) + "\n").encode(),
     }
-    return files.write(folder, contents | drawn)
+    return files.write(folder, contents | pictures)
 
 
 def as_json(ablation: Ablation) -> dict[str, object]:

@@ -1,7 +1,7 @@
 """Weights of an ensemble by coordinate search: one weight after the other takes the value that ranks best.
 
-The measure is MAP@20 itself, which has no gradient. There are few weights and few values, each tried ranking costs
-milliseconds, and a change that gains next to nothing is not made: then weights stay equal, which overfits least.
+The measure is MAP@20 itself, which has no gradient. There are few weights and few values, and a ranking costs
+milliseconds. Weights stay equal, which overfits least, unless a change gains enough.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from lab.papers.data import Grades
 
 DEPTH = 20
-# No list falls to nothing: where others fail, it is what is left.
+# No list has weight 0: where the others fail, it ranks alone.
 VALUES = (0.1, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0)
 MAX_ROUNDS = 8
 # Of MAP@20; a smaller gain on some hundred questions is chance.
@@ -27,8 +27,8 @@ class Scored:
     """One question's candidates as the ensemble sees them.
 
     Attributes:
-        ids: the candidates, in the order that settles ties.
-        features: what each list says of each, 0..1, shape (candidates, lists).
+        ids: the candidates, in the order that decides ties.
+        features: each list's score of each candidate, 0..1, shape (candidates, lists).
     """
 
     ids: tuple[str, ...]
@@ -37,7 +37,7 @@ class Scored:
 
 @dataclass(frozen=True, slots=True)
 class Tuned:
-    """Weights of the lists, shape (lists,), and the MAP@20 that they have where they were tuned."""
+    """Weights of the lists, shape (lists,), and their MAP@20 on the questions that they were tuned on."""
 
     weights: Floats
     value: float
@@ -48,7 +48,7 @@ class Objective:
 
     Args:
         scored: by question.
-        qrels: of the same questions; relevant documents that no list has found count as missed.
+        qrels: of the same questions; relevant documents in no list count as missed.
     """
 
     def __init__(self, scored: Mapping[str, Scored], qrels: Mapping[str, Grades]) -> None:
@@ -56,7 +56,7 @@ class Objective:
         lists = max((item.features.shape[1] for item in scored.values()), default=0)
         self._features = np.zeros((len(scored), longest, lists))
         self._relevant = np.zeros((len(scored), longest), bool)
-        # What is only padding ranks behind everything.
+        # Padding ranks last.
         self._padding = np.full((len(scored), longest), -np.inf)
         self._totals = np.ones(len(scored))
         for row, (query, item) in enumerate(scored.items()):
@@ -87,11 +87,11 @@ def coordinate_search(objective: Objective, lists: int, values: Sequence[float] 
         before = best
         for index in range(lists):
             for value in values:
-                tried = weights.copy()
-                tried[index] = value
-                reached = objective(tried)
-                if reached > best + MIN_GAIN:
-                    best, weights = reached, tried
+                candidate = weights.copy()
+                candidate[index] = value
+                score = objective(candidate)
+                if score > best + MIN_GAIN:
+                    best, weights = score, candidate
         if best <= before:
             break
     return Tuned(weights, best)

@@ -166,11 +166,11 @@ async def _collect(
         with counted("enhancing", questions, line_every=LINE_EVERY) as step:
             enhanced = await collector.enhanced(prompts, ask=enhance, concurrency=concurrency, on_step=step)
         with counted("searching and re-scoring", questions, line_every=LINE_EVERY) as step:
-            pools = await collector.found(enhanced, prompts, step)
+            pools = await collector.pools(enhanced, prompts, step)
     return pools, {
         "documents": f"{info.documents:,} in {info.name}, indexed by {', '.join(info.encoders)} and BM25",
         "questions": f"{questions} ({benchmark.left_out} without a relevant document left out)",
-        "enhancement": collector.described(enhanced),
+        "enhancement": collector.description(enhanced),
         "lists": f"{settings.papers_candidates} documents each; {settings.papers_rescored} re-scored by {reranker}",
         "intervals": "95 %, Bayesian bootstrap over questions, 4,000 resamples, fixed seed",
     }

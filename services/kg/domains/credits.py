@@ -1,8 +1,8 @@
-"""The people that the free text of awards names: "Music and Lyric by A", "B featuring C", "D, producer; E"."""
+"""The people in the free text of awards: "Music and Lyric by A", "B featuring C", "D, producer; E"."""
 
 import re
 
-# "Music and Lyric by A", "Screenplay by B", "Produced by C": what comes before a name.
+# What comes before a name: "Music and Lyric by", "Screenplay by", "Produced by".
 _CREDIT = re.compile(
     r"^(?:(?:[\w./-]+\s+){0,6}?by\s+|(?:art direction|set decoration|production design|interior decoration"
     r"|photographic effects|sound effects|music|lyrics?|adaptation score|to)\s*(?:by\s+|:\s*))",
@@ -40,25 +40,20 @@ def _is_name(text: str) -> bool:
 
 def nominees(text: str) -> list[str]:
     """The people of an Oscar nomination: "Music and Lyric by A and B", "C, Producer", "D, E and F, Producers"."""
-    found: list[str] = []
-    for part in _SPLIT.split(_SUFFIX.sub(r" \1", text)[:2_000]):
-        name = _CREDIT.sub("", part.strip(" .")).strip()
-        if _is_name(name) and not _ROLE.fullmatch(name) and not _CREW_ROLE.fullmatch(name):
-            found.append(name)
-    return list(dict.fromkeys(found))[:MAX_NAMES]
+    parts = _SPLIT.split(_SUFFIX.sub(r" \1", text)[:2_000])
+    names = (_CREDIT.sub("", part.strip(" .")).strip() for part in parts)
+    people = (name for name in names if _is_name(name) and not (_ROLE.fullmatch(name) or _CREW_ROLE.fullmatch(name)))
+    return list(dict.fromkeys(people))[:MAX_NAMES]
 
 
 def performers(text: str) -> list[str]:
-    """The artists of a credit: "X featuring Y & Z" are three, and the whole as well, for it may be a band's name.
-
-    The whole comes first: "Earth, Wind & Fire", "Macklemore & Ryan Lewis".
-    """
+    """The artists of a credit; the whole of a list comes first, since it may be a band: "Earth, Wind & Fire"."""
     return [name for name, _ in credited(text)]
 
 
 def credited(text: str) -> list[tuple[str, bool]]:
-    """Names of a credit, and whether each is one of a list and perhaps no name: "Simon & Garfunkel" is no Simon."""
-    found: dict[str, bool] = {}
+    """Names of a credit, each with whether it is doubtful, a single word of a list: "Simon" of "Simon & Garfunkel"."""
+    names: dict[str, bool] = {}
     for part in _FEATURING.split(_SUFFIX.sub(r" \1", text)[:2_000]):
         whole = part.strip(" ,.()")
         if not whole:
@@ -66,23 +61,22 @@ def credited(text: str) -> list[tuple[str, bool]]:
         pieces = [piece.strip() for piece in _LIST.split(whole)]
         named = [piece for piece in pieces if not _ROLE.fullmatch(piece)]
         if len(named) == len(pieces):
-            found[whole] = False
+            names[whole] = False
         for name in named:
-            found.setdefault(name, " " not in name)
-    return [(name, doubtful) for name, doubtful in found.items() if _is_name(name)][:MAX_NAMES]
+            names.setdefault(name, " " not in name)
+    return [(name, doubtful) for name, doubtful in names.items() if _is_name(name)][:MAX_NAMES]
 
 
 def workers(text: str) -> list[str]:
-    """The people of a Grammy's `workers`: "A & B, producers; C, engineer (D)"."""
-    found: list[str] = []
+    """The people of a Grammy's `workers`, the performer in brackets first: "A & B, producers; C, engineer (D)"."""
+    names: list[str] = []
     rest = text[:4_000]
-    performer = IN_BRACKETS.search(rest)
-    if performer:
-        found += performers(performer[1])
+    if performer := IN_BRACKETS.search(rest):
+        names += performers(performer[1])
         rest = rest[: performer.start()]
     for group in rest.split(";"):
         for piece in _LIST.split(_SUFFIX.sub(r" \1", group)):
             name = piece.strip(" .")
             if _is_name(name) and not _ROLE.search(name.split("/")[0]):
-                found.append(name)
-    return list(dict.fromkeys(found))[:MAX_NAMES]
+                names.append(name)
+    return list(dict.fromkeys(names))[:MAX_NAMES]

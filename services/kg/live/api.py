@@ -20,7 +20,7 @@ FILE: Final = "calls.yaml"
 CONCURRENCY = 16
 # For one request; searches scan the whole corpus.
 CALL_CAP_S = 5.0
-# Kept back for putting and indexing what came.
+# For putting and indexing the results.
 RESERVE_S = 0.4
 MAX_REQUESTS = 400
 
@@ -48,12 +48,12 @@ def calls_of(catalogue: Catalogue) -> dict[str, dict[str, str]]:
 
 @dataclass(slots=True)
 class LiveReport:
-    """What was fetched. `failed` names requests that got no answer, `skipped` counts payloads that made no sense."""
+    """What was fetched. `failed` names requests that got no answer, `skipped` counts results of another shape."""
 
     requests: int = 0
     failed: list[str] = field(default_factory=list)
     skipped: int = 0
-    # The time ran out, or there was more than is fetched for one question.
+    # The time ran out, or there was more than one question may fetch.
     truncated: bool = False
 
 
@@ -69,7 +69,7 @@ class MockApi:
         self._slots = asyncio.Semaphore(CONCURRENCY)
 
     async def call(self, name: str, **args: object) -> Any:
-        """The result; null if there is none, or no answer came.
+        """The result; None if there is none, or no answer came.
 
         Raises:
             ValueError: the API has no such call, or it takes other arguments.
@@ -85,7 +85,7 @@ class MockApi:
                 reply = await self._client.request("POST", f"/{name}", json.dumps(args).encode(), allow_s=allow)
                 return await asyncio.to_thread(_result, reply)
             except ServiceRejected as error:
-                # A year that it does not have is an error of the server; so is an apostrophe in a team's name.
+                # The API answers an unknown year, or an apostrophe in a team's name, with an error of the server.
                 log.debug("live", call=name, status=error.status)
                 return None
             except ServiceFailure as error:
@@ -112,7 +112,7 @@ class MockApi:
 
 def _result(reply: bytes) -> Any:
     try:
-        stated = json.loads(reply)
+        body = json.loads(reply)
     except (ValueError, RecursionError):
         return None
-    return stated.get("result") if isinstance(stated, dict) else None
+    return body.get("result") if isinstance(body, dict) else None

@@ -1,13 +1,13 @@
-"""What one program needs of a running CRAG mock API, fetched into a private graph in memory.
+"""Fetches what one program needs of a running CRAG mock API into a private graph in memory.
 
-The API finds names by words alone and puts the best match anywhere, so nothing is taken from it by place: what a search
-returns is indexed, and our own index decides. Whatever could be meant stays in the private graph; the program is then
-compiled against it as against any other, and resolves its names again. Which calls a domain makes is in its `live.py`,
-what becomes of their results in its `sources/crag.yaml`.
+The API finds names by words alone and puts the best match anywhere, so its order means nothing: our own index decides
+among the results of a search. All that could be meant stays in the private graph; the program is then compiled against
+it as against any other, and resolves its names again. A domain's calls are in its `live.py`, the mapping of their
+results in its `sources/crag.yaml`.
 
-    wanted = requests_for("movie", {"movie": ["Heat"]}, ["get_movie"])
+    lookup = lookup_of("movie", {"movie": ["Heat"]}, ["get_movie"])
     with private_graph() as engine:
-        report = await fill(engine, client, wanted, query_time=now, budget=budget)
+        report = await fill(engine, client, lookup, query_time=now, budget=budget)
         executor = Executor(engine, NameIndex(engine, CATALOGUE), CATALOGUE)
 """
 
@@ -30,18 +30,17 @@ from services.kg.load.graph import Graph
 from services.kg.load.mapper import Action
 from services.kg.load.reading import Writer
 from services.kg.load.registry import Registry
-from services.kg.load.run import finish
+from services.kg.load.run import finish, put_source
 from services.kg.load.schema import sources_of
 from services.kg.load.surfaces import index_names
 from services.kg.store.base import METADATA
 from services.kg.store.names import Surface, create_index, refresh, replace_names
-from services.kg.store.tables import source as source_table
 from services.kit.budget import Budget
 from services.kit.client import ServiceClient
 from services.kit.telemetry import log
 
 MAX_NAMES = 8
-# Entities of a name whose details are fetched.
+# Entities whose details are fetched, for each name.
 MAX_CHOSEN = 3
 MAX_YEARS = 12
 MAPPING = "crag"
@@ -51,8 +50,8 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """What a program mentions. Make one with `requests_for`."""
+class Lookup:
+    """What a program mentions. Make one with `lookup_of`."""
 
     domain: str
     names: Mapping[str, tuple[str, ...]]
@@ -62,7 +61,7 @@ class Wanted:
     ranks: tuple[int, ...] = ()
 
 
-def requests_for(
+def lookup_of(
     domain: str,
     names: Mapping[str, Sequence[str]],
     functions: Iterable[str],
@@ -70,23 +69,23 @@ def requests_for(
     years: Iterable[int] = (),
     dates: Iterable[str] = (),
     ranks: Iterable[int] = (),
-) -> Wanted:
-    """What to fetch for a program.
+) -> Lookup:
+    """What to fetch for a program: each value once, and no more of them than one question may.
 
     `names` is kind of entity -> names as the program spells them; dates are days, months or years in ISO 8601; ranks
     are places of a chart.
     """
 
-    def first(values: Iterable[T], most: int = MAX_YEARS) -> tuple[T, ...]:
-        return tuple(dict.fromkeys(values))[:most]
+    def first(values: Iterable[T], limit: int = MAX_YEARS) -> tuple[T, ...]:
+        return tuple(dict.fromkeys(values))[:limit]
 
-    several = {kind: first(filter(None, map(str.strip, some)), MAX_NAMES) for kind, some in names.items()}
-    return Wanted(domain, several, frozenset(functions), first(years), first(dates), first(ranks))
+    by_kind = {kind: first(filter(None, map(str.strip, some)), MAX_NAMES) for kind, some in names.items()}
+    return Lookup(domain, by_kind, frozenset(functions), first(years), first(dates), first(ranks))
 
 
 @contextmanager
 def private_graph() -> Iterator[Engine]:
-    """An empty graph in memory, gone afterwards."""
+    """An empty graph in memory, for as long as the context lasts."""
     engine = create_engine("sqlite://", poolclass=StaticPool, connect_args={"check_same_thread": False})
     try:
         METADATA.create_all(engine)
@@ -96,18 +95,18 @@ def private_graph() -> Iterator[Engine]:
 
 
 async def fill(
-    engine: Engine, client: ServiceClient, wanted: Wanted, *, query_time: datetime, budget: Budget
+    engine: Engine, client: ServiceClient, lookup: Lookup, *, query_time: datetime, budget: Budget
 ) -> LiveReport:
     """Fetch what a program needs and put it into the graph, with its names indexed.
 
-    The query time decides which years of games are fetched; what has not come when the budget nearly ends is left out.
+    The query time decides which years of games are fetched; the fetching stops when the budget nearly ends.
 
     Raises:
-        ServiceFailure: not one request got an answer.
+        ServiceFailure: no request got an answer.
     """
     api = MockApi(client, _calls(), budget)
-    live = Live(engine, api, wanted, query_time)
-    await import_module(f"services.kg.domains.{wanted.domain}.live").fetch(live)
+    live = Live(engine, api, lookup, query_time)
+    await import_module(f"services.kg.domains.{lookup.domain}.live").fetch(live)
     if api.error and len(api.report.failed) == api.report.requests:
         raise api.error
     await asyncio.to_thread(live.finish)
@@ -115,7 +114,7 @@ async def fill(
 
 
 def prepare() -> None:
-    """Read what fillings need of the domains' folders, once; takes a second."""
+    """Read the calls and mappings of the domains' folders, which takes a second."""
     for name in {call.partition("/")[0] for call in _calls()}:
         import_module(f"services.kg.domains.{name}.live")
         _actions(name)
@@ -128,20 +127,20 @@ def _calls() -> dict[str, dict[str, str]]:
 
 @lru_cache(maxsize=8)
 def _actions(domain: str) -> dict[str, Action]:
-    """By call, what becomes of its result."""
+    """The action for the result of each call."""
     mapping = next(one for one in sources_of(CATALOGUE).mappings if (one.name, one.source.domain) == (MAPPING, domain))
     return {str(call): action for action in mapping.actions for call in action.when["call"]}
 
 
 class Live:
-    """One filling. What is put runs in a thread, one at a time.
+    """One filling of a graph. Rows are put in a thread, by one call at a time.
 
-    wanted: what the program mentions.
+    lookup: what the program mentions.
     now: when the question is asked.
     """
 
-    def __init__(self, engine: Engine, api: MockApi, wanted: Wanted, query_time: datetime) -> None:
-        self.wanted = wanted
+    def __init__(self, engine: Engine, api: MockApi, lookup: Lookup, query_time: datetime) -> None:
+        self.lookup = lookup
         self.now = query_time
         self.report = api.report
         self.call = api.call
@@ -152,31 +151,31 @@ class Live:
         self._writing = asyncio.Lock()
 
     def names(self, kind: str) -> tuple[str, ...]:
-        return self.wanted.names.get(kind, ())
+        return self.lookup.names.get(kind, ())
 
     def uses(self, *functions: str) -> bool:
-        return not self.wanted.functions.isdisjoint(functions)
+        return not self.lookup.functions.isdisjoint(functions)
 
-    def years(self, of: range) -> list[int]:
-        """The years that the program names, by number or in dates, as far as the API has them."""
-        stated = [*self.wanted.years, *(int(one[:4]) for one in self.wanted.dates if one[:4].isdecimal())]
-        return [year for year in dict.fromkeys(stated) if year in of]
+    def years(self, span: range) -> list[int]:
+        """The years of the span that the program names, by number or in dates."""
+        years = [*self.lookup.years, *(int(one[:4]) for one in self.lookup.dates if one[:4].isdecimal())]
+        return [year for year in dict.fromkeys(years) if year in span]
 
     async def fetch(self, name: str, **args: object) -> Any:
-        """Call, put what comes, and return it."""
+        """The result of a call, whose rows are put."""
         result = await self.call(name, **args)
         if result is not None:
             await self.put([record(name, result, **args)])
         return result
 
     async def put(self, records: Iterable[Record]) -> None:
-        """Put what calls returned; a result that makes no sense is left out."""
+        """Put the rows of calls' results; one of another shape is skipped and counted."""
         async with self._writing:
             await asyncio.to_thread(self._put, list(records))
 
     def _put(self, records: list[Record]) -> None:
         sources = sources_of(CATALOGUE)
-        actions = _actions(self.wanted.domain)
+        actions = _actions(self.lookup.domain)
         with self._engine.begin() as connection:
             graph = Graph(connection, sources.tables)
             writer = Writer(graph, Registry(graph, sources.kinds))
@@ -187,10 +186,10 @@ class Live:
                     self.report.skipped += 1
                     log.debug("live", skipped=str(error)[:80])
             graph.flush()
-            self._as_of = max(filter(None, (self._as_of, graph.as_of.get(self.wanted.domain))), default=None)
+            self._as_of = max(filter(None, (self._as_of, graph.as_of.get(self.lookup.domain))), default=None)
 
     async def choose(self, kind: str, name: str, surfaces: Iterable[Surface]) -> tuple[str, ...]:
-        """The entities that a name means among these, best first; if that is open, the nearest."""
+        """The entities that a name means among these, best first; if none is certain, the nearest."""
         return await asyncio.to_thread(_choose, kind, name, list(surfaces))
 
     async def search(self, kind: str, call: str, name: str) -> tuple[str, ...]:
@@ -201,23 +200,16 @@ class Live:
         return await self.choose(kind, name, weighed)
 
     def finish(self) -> None:
-        """Index the names, and note the source."""
-        sources = sources_of(CATALOGUE)
+        """Merge entities, index the names, and put the row of the source."""
+        sources, domain, report = sources_of(CATALOGUE), self.lookup.domain, self.report
         with self._engine.begin() as connection:
-            graph = Graph(connection, {**sources.tables, source_table.name: source_table})
-            finish(graph, sources, {self.wanted.domain: self._as_of})
-            row = {
-                "name": "live",
-                "domain": self.wanted.domain,
-                "digest": "",
-                "loaded_at": datetime.now(self.now.tzinfo).isoformat(timespec="seconds"),
-                "as_of": self._as_of,
-                "rows": self.report.requests,
-                "skipped": self.report.skipped,
-            }
-            graph.put(source_table.name, row)
+            graph = Graph(connection, sources.tables)
+            finish(graph, sources, {domain: self._as_of})
+            put_source(
+                graph, "live", domain, digest="", as_of=self._as_of, rows=report.requests, skipped=report.skipped
+            )
             graph.flush()
-            index_names(connection, CATALOGUE, [self.wanted.domain])
+            index_names(connection, CATALOGUE, [domain])
 
 
 def _choose(kind: str, name: str, surfaces: list[Surface]) -> tuple[str, ...]:
@@ -229,12 +221,12 @@ def _choose(kind: str, name: str, surfaces: list[Surface]) -> tuple[str, ...]:
             replace_names(connection, kind, surfaces)
             refresh(connection, [kind])
         resolution = NameIndex(engine, CATALOGUE).resolve(name, [kind])
-    found = resolution.entities or tuple(one.entity_id for one in resolution.candidates)
-    return tuple(dict.fromkeys(found))[:MAX_CHOSEN]
+    entities = resolution.entities or [one.entity_id for one in resolution.candidates]
+    return tuple(dict.fromkeys(entities))[:MAX_CHOSEN]
 
 
 def record(call: str, result: object, **args: object) -> Record:
-    """What a call returned, as mappings describe it."""
+    """The result of a call, as mappings describe it."""
     return {"call": call, "args": args, "result": result}
 
 

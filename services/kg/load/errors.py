@@ -1,9 +1,9 @@
-"""What can go wrong while a source is loaded; what is wrong with a single row is reported instead and the row skipped.
+"""Errors of loading a source. A bad row is skipped and reported; any other error leaves the tables as they were.
 
-LoadError            the source as a whole cannot be loaded; the tables stay as they were
-├── UnknownFormat    no mapping describes the file, and it is no rows
+LoadError            the source as a whole cannot be loaded
+├── UnknownFormat    no mapping describes the file, and it holds no rows
 └── BadMapping       the mapping file is not valid
-BadRow               this row cannot be used; the message says why
+BadRow               the row cannot be used; the message says why
 """
 
 
@@ -20,7 +20,7 @@ class BadMapping(LoadError):
 
 
 class BadRow(ValueError):
-    """One row that cannot be used. `field` names the column at fault, or is empty."""
+    """A row that cannot be used. `field` is the column at fault, or empty."""
 
     def __init__(self, field: str, reason: str) -> None:
         super().__init__(reason)

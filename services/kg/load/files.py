@@ -1,4 +1,4 @@
-"""Reading source files: lines of plain, gzip and bzip2 text with their place, digests, and what kind of file it is."""
+"""Reading source files, plain, gzip or bzip2: lines with their places, rows of tables, suffixes and digests."""
 
 import bz2
 import csv
@@ -8,39 +8,35 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, Any
 
 from services.kg.load.errors import BadRow, LoadError
 
 MAX_LINE_BYTES = 64 * 1024 * 1024
-READ_BYTES = 1024 * 1024
 _UNREADABLE = "\ufffd"
 _LFS = b"version https://git-lfs"
 
 
 class _Commas(csv.excel):
-    """Also with the cells in columns, as people align them: what follows a comma and spaces may be quoted."""
+    """Cells may be aligned by spaces behind the commas, quoted ones too."""
 
     skipinitialspace = True
 
 
 class _Semicolons(_Commas):
-    """What Excel writes where numbers have a decimal comma, 12,5 and 1.250,75."""
+    """Excel's, where numbers have a decimal comma: 12,5 and 1.250,75."""
 
     delimiter = ";"
 
 
-# Tables by the endings of their names.
 TABULAR: Mapping[str, type[csv.Dialect]] = {".csv": _Commas, ".dict": _Commas, ".tsv": csv.excel_tab}
 _DECIMAL_COMMA = re.compile(r"-?(?:\d+|\d{1,3}(?:\.\d{3})+),\d+")
-
-
 _COMPRESSED: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open}
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of a file. `end` is where reading stood in the file, in bytes as stored, for progress."""
+    """A line of a file. `end` is where it ends in the file as stored, in bytes, for progress."""
 
     number: int
     text: str
@@ -50,7 +46,7 @@ class Line:
         """The text.
 
         Raises:
-            BadRow: it is no UTF-8, or too long.
+            BadRow: it is not UTF-8, or is too long.
         """
         if self.text == _UNREADABLE:
             raise BadRow("", "is no UTF-8, or longer than 64 MiB")
@@ -58,16 +54,16 @@ class Line:
 
 
 def suffix(path: Path) -> str:
-    """The last suffix but that of a compression: .jsonl of kg.jsonl.bz2."""
-    plain = path.with_suffix("") if path.suffix.lower() in _COMPRESSED else path
-    return plain.suffix.lower()
+    """The last suffix before that of a compression: .jsonl of kg.jsonl.bz2."""
+    unpacked = path.with_suffix("") if path.suffix.lower() in _COMPRESSED else path
+    return unpacked.suffix.lower()
 
 
 def check(path: Path) -> None:
-    """Refuse what is not the file itself.
+    """Check that the file can be read.
 
     Raises:
-        LoadError: it is missing, empty, or a Git LFS pointer to it.
+        LoadError: it is missing or unreadable, or a Git LFS pointer stands in its place.
     """
     try:
         with path.open("rb") as file:
@@ -84,9 +80,13 @@ def digest(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _opened(raw: IO[bytes], path: Path) -> IO[bytes]:
-    opener = _COMPRESSED.get(path.suffix.lower())
-    return cast(IO[bytes], opener(raw, "rb")) if opener else raw
+def _chunks(path: Path) -> Iterator[tuple[bytes, int]]:
+    """Lines as bytes, in pieces where they are too long, each with its end in the file as stored."""
+    with path.open("rb") as raw:
+        unpack = _COMPRESSED.get(path.suffix.lower())
+        file: IO[bytes] = unpack(raw, "rb") if unpack else raw
+        while chunk := file.readline(MAX_LINE_BYTES + 1):
+            yield chunk, raw.tell()
 
 
 def lines(path: Path) -> Iterator[Line]:
@@ -95,24 +95,21 @@ def lines(path: Path) -> Iterator[Line]:
     Raises:
         LoadError: the compression is broken.
     """
-    with path.open("rb") as raw:
-        file = _opened(raw, path)
-        number = 0
-        try:
-            while chunk := file.readline(MAX_LINE_BYTES + 1):
-                number += 1
-                try:
-                    plain = chunk.decode("utf-8-sig" if number == 1 else "utf-8").strip()
-                except UnicodeDecodeError:
-                    plain = _UNREADABLE
-                if len(chunk) > MAX_LINE_BYTES:
-                    plain = _UNREADABLE
-                    while chunk and not chunk.endswith(b"\n"):
-                        chunk = file.readline(READ_BYTES)
-                if plain:
-                    yield Line(number, plain, raw.tell())
-        except (OSError, EOFError) as error:
-            raise LoadError(f"{path} is broken: {error}") from None
+    chunks = _chunks(path)
+    try:
+        for number, (chunk, end) in enumerate(chunks, 1):
+            try:
+                text = chunk.decode("utf-8-sig" if number == 1 else "utf-8").strip()
+            except UnicodeDecodeError:
+                text = _UNREADABLE
+            if len(chunk) > MAX_LINE_BYTES:
+                text = _UNREADABLE
+                while not chunk.endswith(b"\n"):
+                    chunk, end = next(chunks, (b"\n", end))
+            if text:
+                yield Line(number, text, end)
+    except (OSError, EOFError) as error:
+        raise LoadError(f"{path} is broken: {error}") from None
 
 
 def records(path: Path) -> Iterator[tuple[Line, dict[str, str]]]:
@@ -125,41 +122,37 @@ def records(path: Path) -> Iterator[tuple[Line, dict[str, str]]]:
 
     def texts() -> Iterator[str]:
         nonlocal end
-        with path.open("rb") as raw:
-            file = _opened(raw, path)
-            encoding = "utf-8-sig"
-            while chunk := file.readline(MAX_LINE_BYTES):
-                end = raw.tell()
-                yield chunk.decode(encoding, errors="replace")
-                encoding = "utf-8"
+        encoding = "utf-8-sig"
+        for chunk, place in _chunks(path):
+            end = place
+            yield chunk.decode(encoding, errors="replace")
+            encoding = "utf-8"
 
     try:
         dialect = _dialect(path, next((line.text for line in lines(path)), ""))
         reader = csv.DictReader(texts(), dialect=dialect, restkey="", restval="")
-        cell = _pointed if dialect is _Semicolons else str
+        read = _with_decimal_point if dialect is _Semicolons else str
         for row in reader:
-            yield Line(reader.line_num, "", end), {str(key).strip(): cell(value) for key, value in row.items()}
+            yield Line(reader.line_num, "", end), {str(key).strip(): read(cell) for key, cell in row.items()}
     except (csv.Error, OSError, EOFError) as error:
         raise LoadError(f"{path} is no CSV: {error}") from None
 
 
 def _dialect(path: Path, first: str) -> type[csv.Dialect]:
-    """How the file parts its cells: as its ending says; by semicolons where its first line has these and no comma."""
-    known = TABULAR[suffix(path)]
-    return _Semicolons if known is _Commas and ";" in first and "," not in first else known
+    """The dialect of the file's suffix, or that of semicolons if the first line has these and no comma."""
+    dialect = TABULAR[suffix(path)]
+    return _Semicolons if dialect is _Commas and ";" in first and "," not in first else dialect
 
 
-def _pointed(cell: object) -> str:
-    """A cell with its decimal comma as a point."""
+def _with_decimal_point(cell: object) -> str:
     text = str(cell)
     return text.replace(".", "").replace(",", ".") if _DECIMAL_COMMA.fullmatch(text.strip()) else text
 
 
 def header(path: Path) -> list[str]:
-    """Column names of a CSV or TSV file, empty if the first line is none."""
-    for line in lines(path):
-        try:
-            return [one.strip() for one in next(csv.reader([line.text], dialect=_dialect(path, line.text)), [])]
-        except csv.Error:
-            return []
-    return []
+    """Column names of a CSV or TSV file; empty if its first line is no header."""
+    first = next((line.text for line in lines(path)), "")
+    try:
+        return [name.strip() for name in next(csv.reader([first], dialect=_dialect(path, first)), [])]
+    except csv.Error:
+        return []

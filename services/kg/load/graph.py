@@ -1,7 +1,7 @@
 """The tables as a load writes them: rows merged by primary key, in batches.
 
-A row that comes twice becomes one: what a later one leaves null stays, what it states replaces. A row that only fills
-(`fill`) replaces nothing: for sources that guess, or write names in lower case.
+Rows of one key become one: the values of a later row replace those of an earlier one, its nulls do not. A row with
+`fill` sets only what is null, for sources that guess or write names in lower case.
 """
 
 from collections import defaultdict
@@ -18,46 +18,40 @@ Row = dict[str, Any]
 
 
 class Graph:
-    """Writes to the tables of one open transaction. Not for several threads.
-
-    Whoever opened the transaction commits.
-    """
+    """Writes to the tables of one open transaction, which the caller commits. Not safe for threads."""
 
     def __init__(self, connection: Connection, tables: Mapping[str, Table]) -> None:
         self.connection = connection
         self.tables = tables
-        # The last moment that the source states, by domain: what it says of days to come does not count.
+        # The latest moment that the source has data of, by domain; days to come do not count.
         self.as_of: dict[str, str] = {}
         self._pending: dict[tuple[str, bool], dict[tuple[Any, ...], Row]] = defaultdict(dict)
-        self._keys: dict[str, tuple[str, ...]] = {}
+        self._keys = {name: [column.name for column in table.primary_key] for name, table in tables.items()}
         self._insert: Callable[[Table], Any] = (
             postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
         )
 
     def put(self, table: str, row: Row, *, fill: bool = False) -> None:
         """Merge one row, of values in the columns' types. Columns left out stay as they are, or get their default."""
-        names = self._keys.get(table)
-        if names is None:
-            names = self._keys[table] = tuple(column.name for column in self.tables[table].primary_key)
-        key = tuple(row[name] for name in names)
+        key = tuple([row[name] for name in self._keys[table]])
         rows = self._pending[table, fill]
-        before = rows.get(key)
-        if before is None:
+        earlier = rows.get(key)
+        if earlier is None:
             rows[key] = row
         elif fill:
-            rows[key] = row | {name: value for name, value in before.items() if value is not None}
+            rows[key] = row | {name: value for name, value in earlier.items() if value is not None}
         else:
-            before.update({name: value for name, value in row.items() if value is not None})
+            earlier.update({name: value for name, value in row.items() if value is not None})
         if len(rows) >= BATCH_ROWS:
             self.flush()
 
     def state(self, domain: str, moment: str | None) -> None:
-        """Note that the source states something of this moment."""
+        """Note that the source has data of this moment."""
         if moment:
             self.as_of[domain] = max(moment, self.as_of.get(domain, ""))
 
     def flush(self) -> None:
-        """Write what is pending."""
+        """Write the pending rows."""
         for (table, fill), rows in sorted(self._pending.items(), key=lambda item: item[0][1]):
             if rows:
                 self._upsert(self.tables[table], list(rows.values()), fill=fill)
@@ -70,12 +64,12 @@ class Graph:
         for column in table.columns:
             default = column.default
             defaults[column.name] = default.arg if isinstance(default, ScalarElementColumnDefault) else None
-            # A column that may not be null takes its default from the statement, for the driver sends null.
+            # The driver sends null for a missing value, so the statement itself brings a required column's default.
             if not column.nullable and column.name not in used:
                 used.append(column.name)
         complete = [{name: defaults[name] if row.get(name) is None else row[name] for name in used} for row in rows]
         statement = self._insert(table)
-        keys = [column.name for column in table.primary_key]
+        keys = self._keys[table.name]
         pairs = {
             name: (statement.excluded[name], table.c[name])
             for name in used

@@ -1,14 +1,14 @@
-"""A mapping at work: records become rows, each value read as its column is declared."""
+"""Compiles the rules of a mapping into actions, which make rows of records, each value in its column's type."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from sqlalchemy import Column, Table
 
 from services.kg.load.errors import BadRow
-from services.kg.load.graph import Row
+from services.kg.load.graph import Graph, Row
 from services.kg.load.mapping import Constant, Entity, From, Occurrence, Part, Rule, Slug, Text, Value
 from services.kg.load.reading import (
     Read,
@@ -32,16 +32,20 @@ from services.kg.load.registry import KindTable, Mention
 from services.kg.load.transforms import Transform
 from services.kg.load.values import leniently, text, whole
 
-# What `values` calls a value when it is told no better.
+T = TypeVar("T")
+
+# The fields that `values` names by default.
 _CONVERTED = frozenset({"value", "date", "at"})
 
-# What a function of a domain makes of a record's columns.
+# A function of a domain, which puts rows made of a record's columns.
 Put = Callable[[Writer, Row], None]
+# A function of a domain, which reads all records of a file first and returns what changes each of them.
+Filter = Callable[[Writer, Callable[[], Iterator[Record]]], Callable[[Row], Row]]
 
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """A rule, ready: in which pass it is, which records it takes, and what it does with one."""
+    """A compiled rule: its pass (`order`), the records that it takes, and what it does with one."""
 
     domain: str
     order: int
@@ -62,18 +66,34 @@ class Action:
         return all(read(record) in self.when[name] for name, read in self.deciding)
 
     def apply(self, writer: Writer, record: Record) -> None:
-        """Put the rows of a record; where one raises BadRow, those before it may have been put."""
+        """Put the rows of a record.
+
+        Raises:
+            BadRow: a row cannot be made; those before it may have been put.
+        """
         scope = Scope(writer, record, self.lets)
         for part in self.parts:
             part(scope)
 
 
 class Misplaced(ValueError):
-    """A rule names what is not there; `place` is where in the rule."""
+    """A rule names something that does not exist; `place` is where in the rule."""
 
     def __init__(self, reason: str, *place: str | int) -> None:
         super().__init__(reason)
         self.place: tuple[str | int, ...] = place
+
+
+def named(options: Mapping[str, T], name: str, lack: str) -> T:
+    """The option of that name; raises Misplaced, which begins with `lack`, if there is none."""
+    if name not in options:
+        raise Misplaced(f"{lack} {name!r}: {', '.join(options)}")
+    return options[name]
+
+
+def column_named(table: Table, name: str) -> Column[Any]:
+    """The column of that name; raises Misplaced if the table has none."""
+    return named(dict(table.c.items()), name, f"table {table.name} has no column")
 
 
 @contextmanager
@@ -86,68 +106,75 @@ def _within_rule(*place: str | int) -> Iterator[None]:
 
 
 @dataclass(frozen=True, slots=True)
+class Schema:
+    """A domain as loaders see it. Mappings are by name."""
+
+    name: str
+    tables: Mapping[str, Table]
+    kinds: Mapping[str, KindTable]
+    transforms: Mapping[str, Transform]  # of the domain, and those that all have
+    records: Mapping[str, Put]
+    filters: Mapping[str, Filter]
+    # Called after all files, with the latest moment that the source has data of.
+    after: Callable[[Graph, str | None], None] | None
+
+
+@dataclass(frozen=True, slots=True)
 class Compiler:
-    """Makes actions of the rules of a domain."""
+    """Compiles a rule of a domain into an action."""
 
-    domain: str  # its name
-    tables: Mapping[str, Table]  # by name
-    kinds: Mapping[str, KindTable]  # of entities, by name
-    transforms: Mapping[str, Transform]  # by name, those of the domain among them
-    records: Mapping[str, Put]  # functions of the domain, by name
+    schema: Schema
+    rule: Rule
 
-    def action(self, rule: Rule) -> Action:
-        """The action of a rule.
+    def action(self) -> Action:
+        """The action of the rule.
 
         Raises:
-            Misplaced: it names a table, column, kind, transform, function or variable that is not there.
+            Misplaced: it names a table, column, kind, transform, function or variable that does not exist.
         """
-        when = {name: value if isinstance(value, tuple) else (value,) for name, value in rule.when.items()}
+        when = {name: value if isinstance(value, tuple) else (value,) for name, value in self.rule.when.items()}
         deciding = [(name, leniently(field_of_record(name))) for name in when]
         lets: dict[str, Read] = {}
-        for name, value in rule.let.items():
+        for name, value in self.rule.let.items():
             with _within_rule("let", name):
-                lets[name] = self.value(value, rule)
+                lets[name] = self.value(value)
         parts: list[Callable[[Scope], None]] = []
-        for number, part in enumerate(rule.rows):
+        for number, part in enumerate(self.rule.rows):
             with _within_rule("rows", number):
-                parts.append(self._part(part, rule))
-        return Action(self.domain, rule.order, when, deciding, lets, parts)
+                parts.append(self._part(part))
+        return Action(self.schema.name, self.rule.order, when, deciding, lets, parts)
 
-    def value(self, value: Value, rule: Rule) -> Read:
-        """How a value is read."""
+    def value(self, value: Value) -> Read:
+        """The reader of a value."""
         match value:
             case Constant():
                 constant = value.value
                 return lambda scope: constant
             case Slug():
-                return slug_of(value, self._fields(value.slug, rule))
+                return slug_of(value, self._fields(value.slug))
             case Text():
-                return text_of(value, self._fields(value.fields, rule))
+                return text_of(value, self._fields(value.fields))
             case Occurrence():
-                return occurrence_of(self._fields(value.occurrence, rule))
+                return occurrence_of(self._fields(value.occurrence))
             case Entity():
-                return self._entity(value, rule)
+                return self._entity(value)
             case From():
-                return self._from(value, rule)
+                return self._from(value)
         raise TypeError(type(value).__name__)
 
-    def _fields(self, names: Sequence[str], rule: Rule) -> list[Read]:
+    def _fields(self, names: Sequence[str]) -> list[Read]:
         for name in names:
-            if name.startswith("$") and name != "$place" and name[1:] not in rule.let:
-                raise Misplaced(f"there is no {name}: `let` names {', '.join(rule.let) or 'nothing'}")
+            if name.startswith("$") and name != "$place" and name[1:] not in self.rule.let:
+                raise Misplaced(f"there is no {name}: `let` names {', '.join(self.rule.let) or 'nothing'}")
         return [field_of(name) for name in names]
 
-    def _perhaps(self, value: Value | None, rule: Rule) -> Read | None:
-        return self.value(value, rule) if value else None
+    def _optional(self, value: Value | None) -> Read | None:
+        return self.value(value) if value else None
 
-    def _from(self, value: From, rule: Rule) -> Read:
-        reads = self._fields(value.fields, rule)
-        transforms: list[Transform] = []
-        for name in value.transforms:
-            if name not in self.transforms:
-                raise Misplaced(f"there is no transform {name!r}: {', '.join(self.transforms)}")
-            transforms.append(self.transforms[name])
-        condition = self._perhaps(value.condition, rule)
+    def _from(self, value: From) -> Read:
+        reads = self._fields(value.fields)
+        transforms = [named(self.schema.transforms, name, "there is no transform") for name in value.transforms]
+        condition = self._optional(value.condition)
         name, otherwise = value.fields[0], value.otherwise
         if len(reads) == 1 and not transforms and not condition and otherwise is None:
             return reads[0]
@@ -165,19 +192,16 @@ class Compiler:
 
         return read
 
-    def _entity(self, value: Entity, rule: Rule) -> Read:
-        if value.kind not in self.kinds:
-            raise Misplaced(f"there is no kind {value.kind!r}: {', '.join(self.kinds)}")
-        kind = self.kinds[value.kind]
-        table = self.tables[kind.table]
+    def _entity(self, value: Entity) -> Read:
+        kind = named(self.schema.kinds, value.kind, "there is no kind")
+        table = self.schema.tables[kind.table]
         title = table.c[kind.title]
-        name = self._typed(title, value.name, rule)
-        given = self._typed(table.c[kind.id], value.id, rule) if value.id else None
+        name = self._typed(title, value.name)
+        identifier = self._typed(table.c[kind.id], value.id) if value.id else None
         apart_column = kind.identity.apart
-        apart = self._typed(table.c[apart_column], value.apart, rule) if value.apart and apart_column else None
-        near, of = self._perhaps(value.near, rule), self._perhaps(value.of, rule)
-        columns = {key: self._typed(self._column(table, key), one, rule) for key, one in value.columns.items()}
-        find = value.find is not None
+        apart = self._typed(table.c[apart_column], value.apart) if value.apart and apart_column else None
+        near, of = self._optional(value.near), self._optional(value.of)
+        columns = {key: self._typed(column_named(table, key), one) for key, one in value.columns.items()}
 
         def read(scope: Scope) -> str | None:
             plain = name(scope)
@@ -186,7 +210,7 @@ class Compiler:
             mention = Mention(
                 kind.name,
                 plain,
-                given(scope) if given else None,
+                identifier(scope) if identifier else None,
                 apart(scope) if apart else None,
                 whole(near(scope), "year") if near else None,
                 text(of(scope)) if of else None,
@@ -195,21 +219,16 @@ class Compiler:
             )
             registry = scope.writer.registry
             try:
-                return registry.find(mention) if find else registry.make(mention)
+                return registry.find(mention) if value.find else registry.make(mention)
             except BadRow as error:
                 raise BadRow(place_of(value.name), error.reason) from None
 
         return read
 
-    def _column(self, table: Table, name: str) -> Column[Any]:
-        if name not in table.c:
-            raise Misplaced(f"table {table.name} has no column {name!r}: {', '.join(table.c.keys())}")
-        return table.c[name]
-
-    def _typed(self, column: Column[Any], value: Value, rule: Rule) -> Read:
-        """The value in the column's type."""
+    def _typed(self, column: Column[Any], value: Value) -> Read:
+        """The reader of a value in the column's type."""
         convert = converter(column)
-        read, place = self.value(value, rule), place_of(value) or column.name
+        read, place = self.value(value), place_of(value) or column.name
 
         def typed(scope: Scope) -> Any:
             try:
@@ -219,56 +238,56 @@ class Compiler:
 
         return typed
 
-    def _part(self, part: Part, rule: Rule) -> Callable[[Scope], None]:
-        put = self._table(part, rule) if part.table else self._record(part, rule)
-        condition, exception = self._perhaps(part.condition, rule), self._perhaps(part.exception, rule)
-        as_of, each = self._perhaps(part.as_of, rule), self._perhaps(part.each, rule)
+    def _part(self, part: Part) -> Callable[[Scope], None]:
+        put = self._table(part) if part.table else self._record(part)
+        condition, exception = self._optional(part.condition), self._optional(part.exception)
+        as_of, each = self._optional(part.as_of), self._optional(part.each)
         place = place_of(part.each) if part.each else ""
-        state = place_of(part.as_of) if part.as_of else ""
-        split = self._split(part, rule)
+        as_of_place = place_of(part.as_of) if part.as_of else ""
+        split = self._split(part)
 
-        def one(scope: Scope) -> None:
+        def put_one(scope: Scope) -> None:
             if condition is not None and not is_there(condition(scope)):
                 return
             if exception is not None and is_there(exception(scope)):
                 return
             put(scope)
             if as_of is not None:
-                scope.writer.graph.state(self.domain, as_moment(as_of(scope), state))
+                scope.writer.graph.state(self.schema.name, as_moment(as_of(scope), as_of_place))
 
         if each is None and split is None:
-            return one
+            return put_one
 
-        def many(scope: Scope) -> None:
-            found = elements(each(scope), place) if each else split(scope) if split else ()
-            for scope.place, scope.element in enumerate(found):
-                one(scope)
+        def put_each(scope: Scope) -> None:
+            items = elements(each(scope), place) if each else split(scope) if split else ()
+            for scope.place, scope.element in enumerate(items):
+                put_one(scope)
             scope.element = None
 
-        return many
+        return put_each
 
-    def _split(self, part: Part, rule: Rule) -> Read | None:
+    def _split(self, part: Part) -> Read | None:
         for name in part.splits:
             value = part.columns[name]
             if isinstance(value, From) and value.split:
-                read, sign = self._from(value, rule), value.split
+                read, sign = self._from(value), value.split
                 return lambda scope: [piece for piece in map(str.strip, str(read(scope) or "").split(sign)) if piece]
         return None
 
-    def _table(self, part: Part, rule: Rule) -> Callable[[Scope], None]:
-        table = self._named(part.table or "")
+    def _table(self, part: Part) -> Callable[[Scope], None]:
+        table = self._table_named(part.table or "")
         element = From(fields=(".",))
         columns: dict[str, Read] = {}
         for name, value in part.columns.items():
             with _within_rule("columns", name):
-                columns[name] = self._typed(self._column(table, name), element if name in part.splits else value, rule)
-        own = self._own(table, part, rule)
+                columns[name] = self._typed(column_named(table, name), element if name in part.splits else value)
+        own = self._own_title(table, part)
         needed = required(table)
         missing = [name for name in needed if name not in columns and not (own and own[0].title == name)]
         if missing:
             raise Misplaced(f"table {table.name} needs {', '.join(missing)}")
         places = {name: place_of(part.columns[name]) or name for name in needed if name in part.columns}
-        absent = [(self._named(name), names) for name, names in part.absent.items()]
+        absent = [(self._table_named(name), names) for name, names in part.absent.items()]
         name, fill = table.name, part.fill
 
         def put(scope: Scope) -> None:
@@ -286,26 +305,25 @@ class Compiler:
 
         return put
 
-    def _named(self, name: str) -> Table:
-        if name not in self.tables:
-            raise Misplaced(f"domain {self.domain} has no table {name!r}: {', '.join(self.tables)}")
-        return self.tables[name]
+    def _table_named(self, name: str) -> Table:
+        return named(self.schema.tables, name, f"domain {self.schema.name} has no table")
 
-    def _own(self, table: Table, part: Part, rule: Rule) -> tuple[KindTable, Read] | None:
-        """The kind of an entity's own row, whose name the registry spells, and the name as the source has it."""
+    def _own_title(self, table: Table, part: Part) -> tuple[KindTable, Read] | None:
+        """The kind of the entities whose own rows these are, and the reader of their names.
+
+        None if the part states the name itself; else the registry spells it.
+        """
         for column, value in part.columns.items():
             is_variable = isinstance(value, From) and len(value.fields) == 1 and value.fields[0][0] == "$"
-            entity = rule.let.get(value.fields[0][1:]) if isinstance(value, From) and is_variable else value
+            entity = self.rule.let.get(value.fields[0][1:]) if isinstance(value, From) and is_variable else value
             if isinstance(entity, Entity):
-                kind = self.kinds[entity.kind]
+                kind = self.schema.kinds[entity.kind]
                 if kind.table == table.name and kind.id == column and kind.title not in part.columns:
-                    return kind, self._typed(table.c[kind.title], entity.name, rule)
+                    return kind, self._typed(table.c[kind.title], entity.name)
         return None
 
-    def _record(self, part: Part, rule: Rule) -> Callable[[Scope], None]:
-        if part.record not in self.records:
-            raise Misplaced(f"domain {self.domain} has no record {part.record!r}: {', '.join(self.records)}")
-        function = self.records[part.record or ""]
-        columns = {name: self.value(value, rule) for name, value in part.columns.items()}
+    def _record(self, part: Part) -> Callable[[Scope], None]:
+        function = named(self.schema.records, part.record or "", f"domain {self.schema.name} has no record")
+        columns = {name: self.value(value) for name, value in part.columns.items()}
         fill = {"fill": part.fill}
         return lambda scope: function(scope.writer, {name: read(scope) for name, read in columns.items()} | fill)

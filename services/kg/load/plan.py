@@ -1,4 +1,4 @@
-"""Which files of a source are loaded, and how: each is recognised by what is in it."""
+"""The formats of a source's files, each recognised by its content, and what loads their records."""
 
 import json
 from collections.abc import Callable, Iterator, Sequence
@@ -11,13 +11,13 @@ from services.kg.load.files import TABULAR, Line, header, lines, records, suffix
 from services.kg.load.mapper import Action
 from services.kg.load.reading import Record, Writer
 from services.kg.load.rows import RowAction
-from services.kg.load.schema import Described
+from services.kg.load.schema import MappingFile
 
 LISTED = frozenset({".jsonl", ".ndjson"})
 # A file may begin with bad records.
 SAMPLE_RECORDS = 20
 MAX_CHOICES = 10_000
-# Of a file, stored, that is read once for all passes.
+# Smaller files, as stored, are read once for all passes.
 HELD_BYTES = 8 * 1024 * 1024
 
 Bad = Callable[[int, BadRow, object], None]
@@ -26,13 +26,13 @@ Done = Callable[[str, int], None]
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """What a file is, and what is done with its records. `described` are the mappings among the actions."""
+    """A file's format: the actions for its records, and the mappings that some of them are of."""
 
     name: str
     actions: Sequence[Action | RowAction]
-    described: Sequence[Described] = ()
+    mappings: Sequence[MappingFile] = ()
     _choices: dict[tuple[object, ...], Action | RowAction | None] = field(default_factory=dict)
-    # Records of later passes, where a file is small enough to read it once.
+    # Records of later passes.
     _held: list[tuple[Line, Record, Action | RowAction]] = field(default_factory=list)
 
     @property
@@ -46,11 +46,11 @@ class Format:
     def load(self, path: Path, order: int, writer: Writer, bad: Bad, done: Done, domain: str | None) -> None:
         """One pass over a file, by the actions of that order.
 
-        `bad` is told the line of a record that cannot be used, why, and the record, and in the first pass of those that
-        no action takes; `done` the domain of each record that was put, and the bytes read so far.
+        `bad` is called with the line of a record that cannot be used, the reason and the record, in the first pass also
+        for records that no action takes; `done` with the domain of each record that was put, and the bytes read so far.
         """
         writer.occurrences.clear()
-        filters = [one.through(writer, lambda: _rows(path)) for one in self.described if one.through]
+        filters = [one.through(writer, lambda: _rows(path)) for one in self.mappings if one.through]
         for line, record, action in self._records(path, order, bad, bad if domain is None else _silent):
             if domain is not None and domain != action.domain_of(record):
                 continue
@@ -65,7 +65,7 @@ class Format:
     def _records(
         self, path: Path, order: int, bad: Bad, unknown: Bad
     ) -> Iterator[tuple[Line, Record, Action | RowAction]]:
-        """Records of a pass with their actions; in the first one, told are lines that are none, and those without."""
+        """Records of a pass with their actions; the first pass reports lines that are no records, or have no action."""
         first = order == self.passes[0]
         held = path.stat().st_size <= HELD_BYTES
         if held and not first:
@@ -85,7 +85,7 @@ class Format:
                 self._held.append((line, record, action))
 
     def _chooser(self) -> Callable[[Record], Action | RowAction | None]:
-        """The first action that fits a record; remembered by the values that decide."""
+        """What finds the first action that fits a record, cached by the values that decide."""
         reads = list({name: read for one in self.actions for name, read in one.deciding}.values())
         choices = self._choices
 
@@ -94,13 +94,14 @@ class Format:
             try:
                 return choices[values]
             except KeyError:
-                found = next((one for one in self.actions if one.fits(record)), None)
-                if len(choices) < MAX_CHOICES:
-                    choices[values] = found
-                return found
+                is_cached = len(choices) < MAX_CHOICES
             except TypeError:
-                # A list or an object, which cannot be remembered.
-                return next((one for one in self.actions if one.fits(record)), None)
+                # A list or an object, which is no key.
+                is_cached = False
+            action = next((one for one in self.actions if one.fits(record)), None)
+            if is_cached:
+                choices[values] = action
+            return action
 
         return choose
 
@@ -110,7 +111,7 @@ def _silent(line: int, error: BadRow, record: object) -> None:
 
 
 def read(path: Path, bad: Bad) -> Iterator[tuple[Line, Record]]:
-    """Records of a file: rows of a CSV by their header, objects of JSON lines. Told are those that are none."""
+    """Records of a file: rows of a CSV by their header, objects of JSON lines. `bad` is called for other lines."""
     if suffix(path) in TABULAR:
         yield from records(path)
         return
@@ -128,22 +129,23 @@ def read(path: Path, bad: Bad) -> Iterator[tuple[Line, Record]]:
                 bad(line.number, BadRow("", "is no JSON object"), record)
 
 
-def format_of(path: Path, rows: RowAction, mappings: Sequence[Described], given: Described | None) -> Format | None:
-    """What a file is; null for nothing that is known.
+def format_of(
+    path: Path, rows: RowAction, mappings: Sequence[MappingFile], explicit: MappingFile | None
+) -> Format | None:
+    """A file's format: that of the explicit mapping, else of the one that fits its content; None if none does.
 
     Raises:
-        BadMapping: the file's header lacks a field that the given mapping names.
+        BadMapping: the file's header lacks a field that the explicit mapping names.
     """
     kind = suffix(path)
     if kind in TABULAR:
         columns = header(path)
-        if given is not None:
-            missing = sorted(given.source.fields() - set(columns))
-            if missing:
+        if explicit is not None:
+            if missing := sorted(explicit.source.fields() - set(columns)):
                 raise BadMapping(f"{path} has no column {missing[0]!r}: {', '.join(columns)}")
-            return Format(given.name, given.actions, [given])
-        always = [one for one in mappings if not any(rule.when for rule in one.source.rules)]
-        if fitting := [one for one in always if one.source.header() <= set(columns)]:
+            return Format(explicit.name, explicit.actions, [explicit])
+        unconditional = [one for one in mappings if not any(rule.when for rule in one.source.rules)]
+        if fitting := [one for one in unconditional if one.source.header() <= set(columns)]:
             best = max(fitting, key=lambda one: len(one.source.header()))
             return Format(best.name, best.actions, [best])
         table = path.name.split(".")[0]
@@ -152,23 +154,23 @@ def format_of(path: Path, rows: RowAction, mappings: Sequence[Described], given:
         return None
     if kind not in LISTED:
         return None
-    if given is not None:
-        return Format(given.name, given.actions, [given])
+    if explicit is not None:
+        return Format(explicit.name, explicit.actions, [explicit])
     sample = list(islice(_rows(path), SAMPLE_RECORDS))
-    if not sample:
-        return None
-    taken = [one for one in mappings if not one.source.columns and any(_takes(one, record) for record in sample)]
+    fitting = [one for one in mappings if not one.source.columns and any(_takes(one, record) for record in sample)]
     if any(rows.fits(record) for record in sample):
-        return Format("rows", [rows, *(action for one in taken for action in one.actions)], taken)
-    if not taken:
+        name = "rows"
+    elif fitting:
+        name = fitting[0].name
+        # Other records of the file may be of other domains' mappings of the same name.
+        names = {one.name for one in fitting}
+        fitting = [one for one in mappings if one.name in names]
+    else:
         return None
-    # Other records of the file may be of other mappings that read the same kind of files.
-    names = {one.name for one in taken}
-    alike = [one for one in mappings if one.name in names]
-    return Format(taken[0].name, [rows, *(action for one in alike for action in one.actions)], alike)
+    return Format(name, [rows, *(action for one in fitting for action in one.actions)], fitting)
 
 
-def _takes(one: Described, record: Record) -> bool:
+def _takes(one: MappingFile, record: Record) -> bool:
     if one.source.tables:
         return all(field in record or field.split(".")[0] in record for field in one.source.fields())
     return any(action.fits(record) for action in one.actions)

@@ -1,4 +1,4 @@
-"""How single values of a record are read: fields, identifiers and texts made of them, and the types of columns."""
+"""Readers of single values of a record: fields, identifiers and texts made of them, and the types of columns."""
 
 import re
 from collections import Counter
@@ -21,16 +21,16 @@ Read = Callable[["Scope"], Any]
 
 @dataclass(slots=True)
 class Writer:
-    """Where rows go: the tables, and who is who in them."""
+    """What rows are put with: the tables, and the entities in them."""
 
     graph: Graph
     registry: Registry
-    # How often records of these values came in the file.
+    # Records of the file so far, by their values.
     occurrences: Counter[tuple[str, ...]] = field(default_factory=Counter)
 
 
 class Scope:
-    """One record while its rows are made: the element of a list that is on, and variables, computed once."""
+    """One record while its rows are made: the current element of a list, and variables, computed once."""
 
     __slots__ = ("cache", "element", "lets", "place", "record", "writer")
 
@@ -49,9 +49,9 @@ class Scope:
 
 
 def converter(column: Column[Any]) -> Callable[[Any], Any]:
-    """How values of a column are read.
+    """The reader of values of a column.
 
-    The words that mean nothing ("none", "n/a") are null where a column may be; a name may be "Null".
+    Words that mean nothing ("none", "n/a") are null if the column may be; in a required one "Null" is a name.
     """
     if column.info.get("type") == "date":
         return day
@@ -66,7 +66,7 @@ def converter(column: Column[Any]) -> Callable[[Any], Any]:
 
 
 def required(table: Table) -> list[str]:
-    """Columns that a row must bring."""
+    """Columns that each row must have a value for."""
     return [one.name for one in table.c if not one.nullable and one.default is None]
 
 
@@ -75,7 +75,11 @@ def is_there(value: object) -> bool:
 
 
 def elements(value: object, place: str) -> Iterator[Any]:
-    """Elements of a list, or of an object as {"key", "value"}; none for null, BadRow for something else."""
+    """Elements of a list, members of an object as {"key", "value"}, nothing of null.
+
+    Raises:
+        BadRow: the value is something else.
+    """
     if isinstance(value, Mapping):
         return iter([{"key": key, "value": one} for key, one in value.items()])
     if value is not None and not isinstance(value, (list, tuple)):
@@ -84,13 +88,13 @@ def elements(value: object, place: str) -> Iterator[Any]:
 
 
 def as_moment(value: object, place: str) -> str | None:
-    """A day or a moment, as a source states it, so that they compare."""
+    """The day or moment that a source states, in ISO 8601, so that they compare."""
     plain = text(value)
     return moment(plain, place) if plain and ":" in plain else day(plain, place)
 
 
 def place_of(value: Value) -> str:
-    """The field that a value is mainly read from, to name it in problems."""
+    """The main field of a value, which problems name."""
     match value:
         case From() | Text():
             return value.fields[0] if value.fields else ""
@@ -102,7 +106,7 @@ def place_of(value: Value) -> str:
 
 
 def field_of(name: str) -> Read:
-    """How a field is read: `a.b` of the record, `.b` of the element, `$b` of the variables; null where it is not."""
+    """The reader of a field: `a.b` of the record, `.b` of the element, `$b` of the variables; null if it is missing."""
     if name == "$place":
         return lambda scope: scope.place
     if name.startswith("$"):
@@ -121,10 +125,7 @@ def field_of(name: str) -> Read:
 
 
 def field_of_record(name: str) -> Callable[[Record], Any]:
-    """How a field of a record is read, `a` or `a.b`.
-
-    Reading raises BadRow where the field is within what is no object.
-    """
+    """The reader of a field of a record, `a` or `a.b`; it raises BadRow if `a` is no object."""
     keys = name.split(".")
     if len(keys) == 1:
         return lambda record: record.get(name)

@@ -1,7 +1,7 @@
-"""After a load: entities that a source names and another numbers are one, whichever came first.
+"""Merges entities after a load: one that a source names becomes the one that another source numbers.
 
-A source without identifiers names a film "heat-1995-12-15"; another numbers it 949. The first becomes the second here,
-with all that refers to it: the columns of the domain's tables that are called as the kind's identifier is.
+A source without identifiers names a film "heat-1995-12-15"; another numbers it 949. The first becomes the second, with
+all references to it: the columns of the domain's tables that have the name of the kind's identifier.
 """
 
 from collections.abc import Iterator
@@ -10,55 +10,55 @@ from sqlalchemy import Column, Table, and_, exists, func, select, update
 
 from services.kg.load.graph import Graph
 from services.kg.load.identity import slug
+from services.kg.load.mapper import Schema
 from services.kg.load.registry import KindTable
-from services.kg.load.schema import Schema
 from services.kg.store.tables import stated_total
 
 
 def merge(graph: Graph, schema: Schema) -> None:
-    """Make one of those that belong together in a domain."""
+    """Merge the entities of a domain."""
     for kind in schema.kinds.values():
         if kind.identity.merge:
             for old, new in list(_pairs(graph, kind)):
-                _become(graph, schema, kind, old, new)
+                _replace(graph, schema, kind, old, new)
 
 
 def _pairs(graph: Graph, kind: KindTable) -> Iterator[tuple[str, str]]:
-    """Identifiers made of names, with the one that a source gave to the entity of that name, where there is but one."""
+    """Identifiers made of names, each with the number of the entity of that name, if there is only one."""
     table = graph.tables[kind.table]
     key = table.c[kind.id]
-    numbered = graph.connection.scalars(select(key).where(func.substr(key, 1, 1).between("0", "9")))
-    if not any(one.isdecimal() for one in numbered):
+    with_digit = graph.connection.scalars(select(key).where(func.substr(key, 1, 1).between("0", "9")))
+    if not any(one.isdecimal() for one in with_digit):
         return
     apart = table.c[kind.identity.apart] if kind.identity.apart else None
     columns = [key, table.c[kind.title], *([apart] if apart is not None else [])]
-    given: dict[tuple[str, str | None], str] = {}
+    numbered: dict[tuple[str, str | None], str] = {}
     named: list[tuple[str, tuple[str, str | None]]] = []
     for identifier, title, *more in graph.connection.execute(select(*columns)):
         name, value = slug(title), more[0] if more else None
         if identifier.isdecimal():
             if value is not None:
-                given[name, value] = identifier
-            # One without a date is whichever there is, if there is but one.
-            given[name, None] = "" if (name, None) in given else identifier
+                numbered[name, value] = identifier
+            # A name without a date means the only entity of that name.
+            numbered[name, None] = "" if (name, None) in numbered else identifier
         elif identifier in {name, f"{name}-{value}"}:
             named.append((identifier, (name, value)))
-    for identifier, mark in named:
-        if given.get(mark):
-            yield identifier, given[mark]
+    for identifier, name_and_value in named:
+        if number := numbered.get(name_and_value):
+            yield identifier, number
 
 
-def _become(graph: Graph, schema: Schema, kind: KindTable, old: str, new: str) -> None:
-    """One entity becomes another: rows that both have stay as the other's, and what only it states fills gaps."""
+def _replace(graph: Graph, schema: Schema, kind: KindTable, old: str, new: str) -> None:
+    """Replace an entity by another: of rows that both have the other's stay, and columns that it lacks are filled."""
     own = graph.tables[kind.table]
     for table in schema.tables.values():
         if table is not own and kind.id in table.c:
-            _rename(graph, table.c[kind.id], table, old, new)
-    mine = stated_total.c.relation.startswith(f"{schema.name}.")
-    taken = select(stated_total.c.relation).where(stated_total.c.entity_id == new).scalar_subquery()
+            _refer(graph, table.c[kind.id], table, old, new)
+    own_total = (stated_total.c.entity_id == old) & stated_total.c.relation.startswith(f"{schema.name}.")
+    totals_of_new = select(stated_total.c.relation).where(stated_total.c.entity_id == new).scalar_subquery()
     execute = graph.connection.execute
-    execute(stated_total.delete().where(stated_total.c.entity_id == old, mine, stated_total.c.relation.in_(taken)))
-    execute(update(stated_total).where(stated_total.c.entity_id == old, mine).values(entity_id=new))
+    execute(stated_total.delete().where(own_total, stated_total.c.relation.in_(totals_of_new)))
+    execute(update(stated_total).where(own_total).values(entity_id=new))
     key = own.c[kind.id]
     row = execute(select(own).where(key == old)).mappings().one()
     gaps = {
@@ -71,7 +71,8 @@ def _become(graph: Graph, schema: Schema, kind: KindTable, old: str, new: str) -
     execute(own.delete().where(key == old))
 
 
-def _rename(graph: Graph, column: Column[str], table: Table, old: str, new: str) -> None:
+def _refer(graph: Graph, column: Column[str], table: Table, old: str, new: str) -> None:
+    """Let a table's references to the old entity be to the new one."""
     others = [other for other in table.primary_key if other.name != column.name]
     twin = table.alias()
     if column.primary_key:

@@ -2,8 +2,8 @@
 
     {"table": "movie", "row": {"movie_id": "949", "title": "Heat", "release_date": "1995-12-15"}}
 
-With `"fill": true` a row adds what is unknown and replaces nothing. A CSV file that is named like a table, `movie.csv`,
-whose header has columns of it, is such rows too.
+With `"fill": true` a row sets only what is null. A CSV file that is named like a table, `movie.csv`, and whose header
+has columns of it, holds such rows too.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -21,14 +21,14 @@ class RowAction:
     """Puts rows as they are, checked against the tables."""
 
     tables: Mapping[str, Table]  # by name
-    domain_by_table: Mapping[str, str]  # of each table, by its name
-    table: str | None = None  # the table of all records, which then are rows without more
-    order: ClassVar[int] = 30  # that of entities in most mappings
+    domain_by_table: Mapping[str, str]  # by the table's name
+    table: str | None = None  # the table of all records, which then are the rows themselves
+    order: ClassVar[int] = 30  # as entities in most mappings
     _columns: dict[str, tuple[dict[str, Any], list[str]]] = field(default_factory=dict)
 
     @property
     def deciding(self) -> Sequence[tuple[str, Callable[[Record], Any]]]:
-        """What decides whether a record is a row, by name."""
+        """The readers whose values decide whether a record is a row, by name."""
         return [] if self.table is not None else [("table and row", self.fits)]
 
     @property
@@ -41,7 +41,7 @@ class RowAction:
         return self.table is not None or ("table" in record and isinstance(record.get("row"), dict))
 
     def takes(self, table: str, columns: Sequence[str]) -> bool:
-        """Whether a CSV file of that name and header is rows of a table."""
+        """Whether a CSV file of that name and header holds rows of a table."""
         return table in self.domain_by_table and bool(columns) and set(columns) <= set(self.tables[table].c.keys())
 
     def domain_of(self, record: Record) -> str:

@@ -26,13 +26,13 @@ from services.kg.load.reading import Writer
 from services.kg.load.reconcile import merge
 from services.kg.load.registry import Registry
 from services.kg.load.rows import RowAction
-from services.kg.load.schema import Described, Sources, sources_of
+from services.kg.load.schema import MappingFile, Sources, sources_of
 from services.kg.load.surfaces import index_names
 from services.kg.store.base import METADATA
 from services.kg.store.names import name as name_table
 from services.kg.store.tables import source as source_table
 
-# Part of each digest: what was loaded in another way is loaded again.
+# Part of each digest: files that another version loaded are loaded again.
 VERSION = 2
 PROBLEMS_SHOWN = 20
 DEMO = "demo.jsonl"
@@ -44,7 +44,7 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A row that was skipped. `line` is 0 where a file has no lines."""
+    """A row that was skipped, by its line; 0 if the file has no lines."""
 
     line: int
     field: str
@@ -53,14 +53,14 @@ class Problem:
 
 @dataclass(slots=True)
 class FileReport:
-    """What became of one file."""
+    """What a load did with one file."""
 
     name: str
     format: str
     rows: dict[str, int] = field(default_factory=dict)
     skipped: int = 0
     problems: list[Problem] = field(default_factory=list)
-    # Read before, and not changed since.
+    # Loaded before, and not changed since.
     unchanged: bool = False
 
 
@@ -83,7 +83,7 @@ class LoadReport:
 
     @property
     def unchanged(self) -> bool:
-        """Nothing was to do."""
+        """Whether no file was new or changed."""
         return all(file.unchanged for file in self.files)
 
 
@@ -100,15 +100,15 @@ class _Step:
 
 
 @dataclass(frozen=True, slots=True)
-class _Load:
-    """What a load is to take, and who is told of it. `aside` gets the records that cannot be used, a JSON a line."""
+class _Task:
+    """What a load takes, and to whom it reports. `rejects` gets the records that cannot be used, a JSON a line."""
 
     catalogue: Catalogue
     sources: Sources
-    given: Described | None
+    mapping: MappingFile | None
     domain: str | None
-    tell: Progress
-    aside: TextIO | None
+    progress: Progress
+    rejects: TextIO | None
 
 
 def load(
@@ -123,26 +123,26 @@ def load(
 ) -> LoadReport:
     """Load a file or a folder into the graph, all or nothing, and index the names of what it holds.
 
-    A file that was loaded before and has not changed is skipped; one that has changed is merged over what it gave. A
-    SQLite database is written beside and put in place as a whole, so that readers go on, and a kill changes nothing.
-    `source` is a file, a folder, or "demo" for the graph that comes with the service; its tables are made where they
-    are missing. Without `mapping`, YAML that says which fields of the files go where, those of the domains are used.
-    Only what belongs to `domain` is taken; records that cannot be used go to `aside` with reasons; `progress` is told
-    what is being done, how much of it, and how much there is, in bytes while reading.
+    An unchanged file that was loaded before is skipped; a changed one is merged over its earlier rows. A copy of a
+    SQLite database is written and then takes its place, so that readers go on, and a kill changes nothing. `source` is
+    a file, a folder, or "demo" for the graph that comes with the service; missing tables are made. `mapping` is YAML
+    that says which fields of the files go where; without one, those of the domains are used. Only records of `domain`
+    are loaded; those that cannot be used go to `aside` with reasons; `progress` is called with the step, how much of it
+    is done, and how much there is, in bytes while reading.
 
     Raises:
         LoadError: nothing was loaded; the message says why.
     """
-    begin = time.monotonic()
+    started = time.monotonic()
     if source != "demo" and not Path(source).exists():
         raise LoadError(f"there is no {source}")
     try:
         sources = sources_of(catalogue)
     except BrokenDomain as error:
         raise BadMapping(str(error)) from None
-    given = sources.describe(mapping) if mapping else None
+    explicit = sources.read(mapping) if mapping else None
     with _writable(engine) as target, aside.open("w", encoding="utf-8") if aside else nullcontext() as rejects:
-        task = _Load(catalogue, sources, given, domain, progress or (lambda *_: None), rejects)
+        task = _Task(catalogue, sources, explicit, domain, progress or (lambda *_: None), rejects)
         with target.begin() as connection:
             METADATA.create_all(connection)
             catalogue.create_tables(connection)
@@ -151,15 +151,15 @@ def load(
             _run([step for step in steps if not step.report.unchanged], connection, task)
             tables = {
                 table.name: connection.scalar(select(func.count()).select_from(table)) or 0
-                for table in (*sources.tables.values(), source_table, name_table)
+                for table in (*sources.tables.values(), name_table)
             }
     reports = list({step.name: step.report for step in steps}.values())
-    return LoadReport(reports, unknown, tables, time.monotonic() - begin)
+    return LoadReport(reports, unknown, tables, time.monotonic() - started)
 
 
 @contextmanager
 def _writable(engine: Engine) -> Iterator[Engine]:
-    """The engine, or for a SQLite file one of a copy that takes its place at the end."""
+    """The engine; for a SQLite file, an engine of a copy that takes the file's place at the end."""
     path = Path(engine.url.database or "")
     if engine.dialect.name != "sqlite" or engine.url.database in (None, "", ":memory:"):
         yield engine
@@ -167,7 +167,7 @@ def _writable(engine: Engine) -> Iterator[Engine]:
     path.parent.mkdir(parents=True, exist_ok=True)
     copy = path.with_name(path.name + ".loading")
     with _alone(path):
-        # What a killed load left would be rolled back into the copy.
+        # The journal of a killed load would be rolled back into the copy.
         copy.with_name(copy.name + "-journal").unlink(missing_ok=True)
         if path.exists():
             shutil.copyfile(path, copy)
@@ -188,89 +188,96 @@ def _writable(engine: Engine) -> Iterator[Engine]:
 
 @contextmanager
 def _alone(path: Path) -> Iterator[None]:
-    """The only load that writes this database, told by a lock that goes with the process."""
-    beside = path.with_name(path.name + ".lock")
-    with beside.open("w") as lock:
+    """Hold the lock of the database's writer, which ends with the process.
+
+    Raises:
+        LoadError: another load holds it.
+    """
+    lock = path.with_name(path.name + ".lock")
+    with lock.open("w") as file:
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            # Whoever had the lock before may have removed the file that was opened here.
-            mine = os.fstat(lock.fileno()).st_ino == beside.stat().st_ino
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # The former holder may have removed the file that was opened here.
+            is_held = os.fstat(file.fileno()).st_ino == lock.stat().st_ino
         except OSError:
-            mine = False
-        if not mine:
+            is_held = False
+        if not is_held:
             raise LoadError(f"another load is writing {path}")
         try:
             yield
         finally:
-            beside.unlink(missing_ok=True)
+            lock.unlink(missing_ok=True)
 
 
-def _plan(source: Path | str, task: _Load, connection: Connection) -> tuple[list[_Step], list[str]]:
-    """The passes in order: what is referred to comes before what refers to it."""
+def _plan(source: Path | str, task: _Task, connection: Connection) -> tuple[list[_Step], list[str]]:
+    """The passes in their order, and the names of files of no known format."""
     steps: list[_Step] = []
     unknown: list[str] = []
     rows = RowAction(task.sources.tables, task.sources.domain_by_table)
     for name, path in _demo_files(task.catalogue) if source == "demo" else _named_files(Path(source)):
         check(path)
-        form = format_of(path, rows, task.sources.mappings, task.given)
-        if form is None:
+        file_format = format_of(path, rows, task.sources.mappings, task.mapping)
+        if file_format is None:
             unknown.append(name)
             continue
-        if task.domain and task.domain not in form.domains:
+        if task.domain and task.domain not in file_format.domains:
             continue
-        described = " ".join(one.digest for one in form.described)
-        mark = hashlib.sha256(f"{VERSION} {digest(path)} {described} {task.domain}".encode()).hexdigest()
-        report = FileReport(name, form.name)
-        before = connection.scalars(select(source_table.c.digest).where(source_table.c.name == name)).all()
-        report.unchanged = bool(before) and all(one == mark for one in before)
-        steps += [_Step(path, name, form, mark, order, report) for order in form.passes]
+        mappings = " ".join(one.digest for one in file_format.mappings)
+        current = hashlib.sha256(f"{VERSION} {digest(path)} {mappings} {task.domain}".encode()).hexdigest()
+        report = FileReport(name, file_format.name)
+        earlier = connection.scalars(select(source_table.c.digest).where(source_table.c.name == name)).all()
+        report.unchanged = set(earlier) == {current}
+        steps += [_Step(path, name, file_format, current, order, report) for order in file_format.passes]
     if not steps:
-        found = f" in {source}" if Path(source).is_dir() else f": {source}"
-        raise UnknownFormat(f"no file of a known format{found}; a CSV or JSONL file of your own needs --mapping")
+        place = f" in {source}" if Path(source).is_dir() else f": {source}"
+        raise UnknownFormat(f"no file of a known format{place}; a CSV or JSONL file of your own needs --mapping")
     steps.sort(key=lambda step: (step.order, step.name))
     return steps, unknown
 
 
 def _demo_files(catalogue: Catalogue) -> Iterator[tuple[str, Path]]:
-    """What domains bring to begin with."""
+    """The demo's files of the domains' folders."""
     for domain in catalogue.domains.values():
         if domain.folder.has(DEMO):
             yield f"demo/{domain.name}.jsonl", Path(str(domain.folder.place / DEMO))
 
 
 def _named_files(root: Path) -> Iterator[tuple[str, Path]]:
-    """Files of a folder, by their place in it, without notes beside data."""
+    """A file, or the files of a folder without notes beside data, each with its path from the root's parent."""
     for path in [root] if root.is_file() else sorted(root.rglob("*")):
         if path == root or (path.is_file() and not path.name.startswith(".") and path.suffix.lower() not in _NO_DATA):
             yield path.relative_to(root.parent).as_posix(), path
 
 
-def _run(steps: list[_Step], connection: Connection, task: _Load) -> None:
+def _run(steps: list[_Step], connection: Connection, task: _Task) -> None:
     if not steps:
         return
-    graph = Graph(connection, {**task.sources.tables, source_table.name: source_table})
+    graph = Graph(connection, task.sources.tables)
     writer = Writer(graph, Registry(graph, task.sources.kinds))
     as_of: dict[tuple[str, str], str] = {}
     total = sum(step.path.stat().st_size for step in steps)
-    before = 0
+    finished = 0
     for step in steps:
         graph.as_of = {}
-        bad, done = _tellers(step, before, total, task)
+        bad, done = _callbacks(step, finished, total, task)
         step.format.load(step.path, step.order, writer, bad, done, task.domain)
         graph.flush()
-        before += step.path.stat().st_size
-        task.tell(step.name, before, total)
-        for name, moment in graph.as_of.items():
-            as_of[step.name, name] = max(moment, as_of.get((step.name, name), ""))
-    touched = {name for step in steps for name in step.report.rows}
-    latest = {name: max((at for (_, one), at in as_of.items() if one == name), default=None) for name in touched}
+        finished += step.path.stat().st_size
+        task.progress(step.name, finished, total)
+        for domain, moment in graph.as_of.items():
+            as_of[step.name, domain] = max(moment, as_of.get((step.name, domain), ""))
+    domains = {domain for step in steps for domain in step.report.rows}
+    latest = {name: max((at for (_, domain), at in as_of.items() if domain == name), default=None) for name in domains}
     finish(graph, task.sources, latest)
-    _note(graph, steps, as_of)
-    index_names(connection, task.catalogue, touched, task.tell)
+    _put_sources(graph, steps, as_of)
+    index_names(connection, task.catalogue, domains, task.progress)
 
 
 def finish(graph: Graph, sources: Sources, as_of: Mapping[str, str | None]) -> None:
-    """What only the whole tells: who is one, and what the Python of a domain does then."""
+    """Merge the entities of these domains, and run what their Python does after all files.
+
+    `as_of` is the latest moment that the sources have data of, by domain.
+    """
     graph.flush()
     for name in sorted(set(as_of) & set(sources.schemas)):
         schema = sources.schemas[name]
@@ -279,41 +286,39 @@ def finish(graph: Graph, sources: Sources, as_of: Mapping[str, str | None]) -> N
             schema.after(graph, as_of[name])
 
 
-def _tellers(step: _Step, before: int, total: int, task: _Load) -> tuple[Bad, Done]:
+def _callbacks(step: _Step, finished: int, total: int, task: _Task) -> tuple[Bad, Done]:
+    """What reports bad records of a step, and its progress; the bytes of earlier steps are `finished`."""
     report = step.report
 
     def bad(line: int, error: BadRow, record: object) -> None:
         report.skipped += 1
         if len(report.problems) < PROBLEMS_SHOWN:
             report.problems.append(Problem(line, error.field, error.reason))
-        if task.aside is not None:
-            stated = {"file": step.name, "line": line, "field": error.field, "reason": error.reason, "record": record}
-            task.aside.write(json.dumps(stated, ensure_ascii=False) + "\n")
+        if task.rejects is not None:
+            reject = {"file": step.name, "line": line, "field": error.field, "reason": error.reason, "record": record}
+            task.rejects.write(json.dumps(reject, ensure_ascii=False) + "\n")
 
     def done(domain: str, end: int) -> None:
         report.rows[domain] = count = report.rows.get(domain, 0) + 1
         if count % 256 == 0:
-            task.tell(step.name, before + end, total)
+            task.progress(step.name, finished + end, total)
 
     return bad, done
 
 
-def _note(graph: Graph, steps: list[_Step], as_of: dict[tuple[str, str], str]) -> None:
-    now = datetime.now(UTC).isoformat(timespec="seconds")
+def _put_sources(graph: Graph, steps: list[_Step], as_of: dict[tuple[str, str], str]) -> None:
     for step in {step.name: step for step in steps}.values():
         # Bad records have no domain of their own: they count where most rows went.
         rows = step.report.rows
-        first = max(rows, key=lambda name: rows[name], default=min(step.format.domains))
-        rows.setdefault(first, 0)
+        largest = max(rows, key=lambda name: rows[name], default=min(step.format.domains))
+        rows.setdefault(largest, 0)
         for domain, count in rows.items():
-            row = {
-                "name": step.name,
-                "domain": domain,
-                "digest": step.digest,
-                "loaded_at": now,
-                "as_of": as_of.get((step.name, domain)),
-                "rows": count,
-                "skipped": step.report.skipped if domain == first else 0,
-            }
-            graph.put(source_table.name, row)
+            moment, skipped = as_of.get((step.name, domain)), step.report.skipped if domain == largest else 0
+            put_source(graph, step.name, domain, digest=step.digest, as_of=moment, rows=count, skipped=skipped)
     graph.flush()
+
+
+def put_source(graph: Graph, name: str, domain: str, **columns: str | int | None) -> None:
+    """Put the row that says what was loaded from a source into a domain, just now."""
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    graph.put(source_table.name, {"name": name, "domain": domain, "loaded_at": now, **columns})

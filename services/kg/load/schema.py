@@ -1,35 +1,27 @@
-"""What can be loaded into a domain: its tables, its kinds of entities, and the mappings of sources in its folder.
-
-A file of its `sources` that is not valid raises BrokenDomain.
-"""
+"""The schemas of domains, and the mappings of sources in their folders; those that are not valid raise BrokenDomain."""
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 from pydantic import ConfigDict, RootModel
 from sqlalchemy import Table
 
-from services.kg.definition.folder import BrokenDomain, Content, Fault, Folder
+from services.kg.definition.folder import BrokenDomain, Folder
 from services.kg.language.catalogue import Catalogue, Domain
 from services.kg.load.errors import BadMapping
-from services.kg.load.graph import Graph, Row
-from services.kg.load.mapper import Action, Compiler, Misplaced, Put
+from services.kg.load.mapper import Action, Compiler, Filter, Misplaced, Schema, column_named, named
 from services.kg.load.mapping import Source
-from services.kg.load.reading import Writer
 from services.kg.load.registry import Identity, KindTable
-from services.kg.load.transforms import TRANSFORMS, Transform
+from services.kg.load.transforms import TRANSFORMS
+from services.kg.store.tables import source as source_table
 from services.kg.store.tables import stated_total
 
 SOURCES = "sources"
 IDENTITY = "identity.yaml"
-
-# Sees all records of a file first, and then each one on its way.
-Filter = Callable[[Writer, Callable[[], Iterator[Mapping[str, Any]]]], Callable[[Row], Row]]
 
 
 class _Identities(RootModel[dict[str, Identity]]):
@@ -37,8 +29,8 @@ class _Identities(RootModel[dict[str, Identity]]):
 
 
 @dataclass(frozen=True, slots=True)
-class Described:
-    """A mapping that was read: the file's name without its ending, what it says, and its actions."""
+class MappingFile:
+    """A mapping file: its name without the suffix, its content, and the actions of its rules."""
 
     name: str
     source: Source
@@ -47,41 +39,27 @@ class Described:
     through: Filter | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Schema:
-    """A domain as loaders see it."""
+def read_mapping(schema: Schema, folder: Folder, file: str, name: str) -> MappingFile:
+    """The mapping in a file.
 
-    name: str
-    tables: Mapping[str, Table]
-    kinds: Mapping[str, KindTable]
-    transforms: Mapping[str, Transform]
-    records: Mapping[str, Put]
-    filters: Mapping[str, Filter]
-    # What its Python does once all is read, given the last moment that the source states.
-    after: Callable[[Graph, str | None], None] | None
-
-    def describe(self, folder: Folder, file: str, name: str) -> Described:
-        """The mapping in a file.
-
-        Raises:
-            BrokenDomain: it is no YAML, or names what is not there; with the line and the key.
-        """
-        source, content = folder.model(file, Source)
-        if source.domain != self.name:
-            raise BrokenDomain(self.name, [content.fault(("domain",), f"is not {self.name}")])
-        compiler = Compiler(self.name, self.tables, self.kinds, self.transforms, self.records)
-        actions = []
-        for number, rule in enumerate(source.all_rules()):
-            try:
-                actions.append(compiler.action(rule))
-            except Misplaced as error:
-                steps = ("rules", number, *error.place) if source.rules else ("tables", *error.place[1:])
-                raise BrokenDomain(self.name, [content.fault(steps, str(error))]) from None
-        if source.through and source.through not in self.filters:
-            raise BrokenDomain(self.name, [content.fault(("through",), f"there is no filter {source.through!r}")])
-        through = self.filters[source.through] if source.through else None
-        digest = hashlib.sha256(folder.text(file).encode()).hexdigest()
-        return Described(name, source, tuple(actions), digest, through)
+    Raises:
+        BrokenDomain: it is no YAML, or names something that does not exist; with the line and the key.
+    """
+    source, content = folder.model(file, Source)
+    if source.domain != schema.name:
+        raise BrokenDomain(schema.name, [content.fault(("domain",), f"is not {schema.name}")])
+    actions = []
+    for number, rule in enumerate(source.all_rules()):
+        try:
+            actions.append(Compiler(schema, rule).action())
+        except Misplaced as error:
+            steps = ("rules", number, *error.place) if source.rules else ("tables", *error.place[1:])
+            raise BrokenDomain(schema.name, [content.fault(steps, str(error))]) from None
+    if source.through and source.through not in schema.filters:
+        raise BrokenDomain(schema.name, [content.fault(("through",), f"there is no filter {source.through!r}")])
+    through = schema.filters[source.through] if source.through else None
+    digest = hashlib.sha256(folder.text(file).encode()).hexdigest()
+    return MappingFile(name, source, tuple(actions), digest, through)
 
 
 class Sources:
@@ -99,22 +77,24 @@ class Sources:
             self.tables |= schema.tables
             self.kinds |= schema.kinds
             self.domain_by_table |= dict.fromkeys(schema.tables, schema.name)
-        # Its rows name their domain.
+        # The domain of such a row is in its `relation`.
         self.domain_by_table[stated_total.name] = ""
+        # No rows of files go there.
+        self.tables[source_table.name] = source_table
 
-    def describe(self, path: Path) -> Described:
-        """A mapping that is in no domain's folder.
+    def read(self, path: Path) -> MappingFile:
+        """A mapping outside the domains' folders.
 
         Raises:
-            BadMapping: it is not valid, or of no domain that is there.
+            BadMapping: it is not valid, or its domain does not exist.
         """
         folder = Folder(path.absolute().parent)
         try:
-            source, content = folder.model(path.name, Source)
-            if source.domain not in self.schemas:
-                reason = f"there is no domain {source.domain!r}: {', '.join(self.schemas)}"
+            mapping, content = folder.model(path.name, Source)
+            if mapping.domain not in self.schemas:
+                reason = f"there is no domain {mapping.domain!r}: {', '.join(self.schemas)}"
                 raise BadMapping(str(content.fault(("domain",), reason)))
-            return self.schemas[source.domain].describe(folder, path.name, "mapped")
+            return read_mapping(self.schemas[mapping.domain], folder, path.name, "mapped")
         except BrokenDomain as error:
             raise BadMapping("; ".join(map(str, error.faults[:5]))) from None
 
@@ -127,14 +107,7 @@ def sources_of(catalogue: Catalogue) -> Sources:
 
 def schema_of(domain: Domain) -> Schema:
     """A domain as loaders see it."""
-    file = f"{SOURCES}/{IDENTITY}"
-    identities: Mapping[str, Identity] = {}
-    if domain.folder.has(file):
-        model, content = domain.folder.model(file, _Identities)
-        identities = model.root
-        for name, identity in identities.items():
-            if fault := _wrong(domain, name, identity, content):
-                raise BrokenDomain(domain.name, [fault])
+    identities = _identities(domain)
     is_python = domain.bundled and domain.folder.has("loading.py")
     python = import_module(f"services.kg.domains.{domain.name}.loading") if is_python else None
     return Schema(
@@ -153,19 +126,25 @@ def schema_of(domain: Domain) -> Schema:
     )
 
 
-def _wrong(domain: Domain, name: str, identity: Identity, content: Content) -> Fault | None:
-    if name not in domain.kinds:
-        return content.fault((name,), f"there is no kind {name!r}: {', '.join(domain.kinds)}")
-    table = domain.tables[domain.kinds[name].table]
-    for column in (*identity.columns, *([identity.apart] if identity.apart else [])):
-        if column not in table.c:
-            return content.fault((name,), f"table {table.name} has no column {column!r}: {', '.join(table.c.keys())}")
-    return None
+def _identities(domain: Domain) -> Mapping[str, Identity]:
+    """By kind, from the domain's folder."""
+    file = f"{SOURCES}/{IDENTITY}"
+    if not domain.folder.has(file):
+        return {}
+    model, content = domain.folder.model(file, _Identities)
+    for name, identity in model.root.items():
+        try:
+            kind = named(domain.kinds, name, "there is no kind")
+            for column in filter(None, (*identity.columns, identity.apart)):
+                column_named(domain.tables[kind.table], column)
+        except Misplaced as error:
+            raise BrokenDomain(domain.name, [content.fault((name,), str(error))]) from None
+    return model.root
 
 
-def _mappings(domain: Domain, schema: Schema) -> Iterator[Described]:
+def _mappings(domain: Domain, schema: Schema) -> Iterator[MappingFile]:
     place = domain.folder.place / SOURCES
     for file in sorted(place.iterdir(), key=lambda one: one.name) if place.is_dir() else ():
         name, _, ending = file.name.rpartition(".")
         if ending in {"yaml", "yml"} and file.name != IDENTITY and not name.startswith("."):
-            yield schema.describe(domain.folder, f"{SOURCES}/{file.name}", name)
+            yield read_mapping(schema, domain.folder, f"{SOURCES}/{file.name}", name)

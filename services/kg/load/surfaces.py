@@ -1,7 +1,8 @@
-"""The names that entities are found by, with their popularity in 0..1, gathered from the tables after a load."""
+"""The names by which entities are found, weighted by popularity in 0..1, gathered from the tables after a load."""
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache
 
 from sqlalchemy import Connection, select
 
@@ -24,10 +25,7 @@ def index_names(
     domains: Iterable[str],
     progress: Callable[[str, int, int], None] | None = None,
 ) -> None:
-    """Store and index all names of those domains anew.
-
-    `progress` is told the step, what is done and what there is in all.
-    """
+    """Store and index all names of those domains anew; `progress` is called with the step, its rows and the total."""
     create_index(connection)
     kinds = [kind for domain in sorted(set(domains)) for kind in catalogue.domains[domain].kinds.values()]
     for kind in kinds:
@@ -57,7 +55,7 @@ def surfaces(connection: Connection, kind: Kind, kinds: Mapping[str, Kind]) -> I
 
 
 def _weights(connection: Connection, kind: Kind, kinds: Mapping[str, Kind]) -> Callable[[str], float]:
-    """The popularity of an entity by its identifier."""
+    """What tells the popularity of an entity by its identifier."""
     measures = [(measure.share, _measured(connection, measure, kinds)) for measure in kind.popularity]
 
     def weigh(identifier: str) -> float:
@@ -72,17 +70,14 @@ def _weights(connection: Connection, kind: Kind, kinds: Mapping[str, Kind]) -> C
 def _measured(connection: Connection, measure: Measure, kinds: Mapping[str, Kind]) -> dict[str, float]:
     rows = connection.execute(measure.numbers)
     if measure.of:
-        popular = _weights(connection, kinds[measure.of], kinds)
+        popular = cache(_weights(connection, kinds[measure.of], kinds))
         best: dict[str, float] = {}
-        known: dict[str, float] = {}
         for identifier, other in rows:
-            if other not in known:
-                known[other] = popular(other)
-            best[identifier] = max(best.get(identifier, 0.0), known[other])
+            best[identifier] = max(best.get(identifier, 0.0), popular(other))
         return best
     numbers = {identifier: float(number or 0) for identifier, number in rows}
     for relation in measure.stated:
-        stated = select(stated_total.c.entity_id, stated_total.c.total).where(stated_total.c.relation == relation)
-        for identifier, total in connection.execute(stated):
+        totals = select(stated_total.c.entity_id, stated_total.c.total).where(stated_total.c.relation == relation)
+        for identifier, total in connection.execute(totals):
             numbers[identifier] = max(numbers.get(identifier, 0.0), float(total or 0))
     return {identifier: scaled(number, measure.top) for identifier, number in numbers.items()}

@@ -1,4 +1,4 @@
-"""Transforms that a mapping names with `as`: each takes a value of the source and returns a plain one, or null."""
+"""Transforms that a mapping names with `as`: each takes a value of a source and returns a plain one, or null."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping
@@ -13,7 +13,7 @@ Transform = Callable[[Any], Any]
 
 
 def _positive(value: object) -> float | None:
-    """A number where 0 means unknown, as in budgets and revenues."""
+    """A number, null for 0, which budgets and revenues have for unknown."""
     result = number(value)
     return result if result and result > 0 else None
 
@@ -23,7 +23,7 @@ def _moment(value: object) -> str | None:
 
 
 def _epoch(value: object) -> str | None:
-    """The day of a number of seconds since 1970; null where it is none."""
+    """The day of a number of seconds since 1970; null for anything else."""
     try:
         seconds = number(value)
         return datetime.fromtimestamp(seconds, UTC).date().isoformat() if seconds is not None else None
@@ -32,7 +32,7 @@ def _epoch(value: object) -> str | None:
 
 
 def _plain(value: object) -> str | None:
-    """A text; of an object or a truth value its JSON."""
+    """A text; an object, a list or a truth value as JSON."""
     return text(json.dumps(value, ensure_ascii=False) if isinstance(value, (dict, list, bool)) else value)
 
 
@@ -46,12 +46,12 @@ def _texts(value: object) -> list[str]:
 
 
 def _names(value: object) -> list[str]:
-    """Each name of a list once, in alphabetical order, where the source has none."""
+    """Each name of a list once, in alphabetical order, for sources without an order."""
     return sorted(_texts(value))
 
 
 def _count(value: object) -> int | None:
-    """How many different things a list has; null for none."""
+    """The number of different values in a list; null for none."""
     return len({str(one) for one in _listed(value) if one is not None}) or None
 
 
@@ -86,7 +86,7 @@ TRANSFORMS: Mapping[str, Transform] = {
     "number": number,
     "positive": _positive,
     "truth": truth,
-    # Of a value that is none: null in place of a bad row.
+    # Null in place of a bad row.
     "perhaps_day": leniently(day),
     "perhaps_number": leniently(number),
     "plain": _plain,

@@ -1,6 +1,6 @@
-"""Values as sources write them, made plain: dates, numbers and texts, with null for unknown.
+"""Readers of values as sources write them: dates, numbers and texts, with null for unknown.
 
-What is no date, no number, and so on, raises BadRow.
+They raise BadRow for a value of another type.
 """
 
 import math
@@ -24,7 +24,7 @@ MAX_TEXT = 20_000
 
 
 def text(value: object, *, limit: int = MAX_TEXT) -> str | None:
-    """A stripped text, or null for nothing and for the words that mean nothing."""
+    """A stripped text; null for an empty one and for words that mean nothing."""
     if value is None or isinstance(value, (dict, list)):
         return None
     if isinstance(value, float) and math.isnan(value):
@@ -34,14 +34,14 @@ def text(value: object, *, limit: int = MAX_TEXT) -> str | None:
 
 
 def name(value: object) -> str | None:
-    """A stripped text, or null for an empty one; "Null" is a name, and NAN a ticker."""
+    """A stripped text; null for an empty one alone, since "Null" is a name and NAN a ticker."""
     if value is None or isinstance(value, (dict, list)):
         return None
     return str(value).replace("\x00", "").strip()[:MAX_TEXT] or None
 
 
 def leniently(read: Callable[[Any], T]) -> Callable[[Any], T | None]:
-    """The same, null where it raises BadRow."""
+    """The same reader, with null in place of BadRow."""
 
     def lenient(value: Any) -> T | None:
         try:
@@ -53,7 +53,11 @@ def leniently(read: Callable[[Any], T]) -> Callable[[Any], T | None]:
 
 
 def needed(row: Mapping[str, Any], field: str) -> str:
-    """A name that must be there."""
+    """The name in a field.
+
+    Raises:
+        BadRow: there is none.
+    """
     plain = name(row.get(field))
     if plain is None:
         raise BadRow(field, "is missing")
@@ -61,9 +65,9 @@ def needed(row: Mapping[str, Any], field: str) -> str:
 
 
 def day(value: object, field: str = "date") -> str | None:
-    """ISO 8601, complete or not: "2003-04-21", "2003-04", "2003"; null for nothing.
+    """A date in ISO 8601, complete or not: "2003-04-21", "2003-04", "2003"; null for an empty value.
 
-    Reads 20240228, 2024-2-8, and dates with a time of day.
+    Also reads 20240228, 2024-2-8 and dates with a time of day.
     """
     plain = text(value)
     if plain is None:
@@ -76,12 +80,12 @@ def day(value: object, field: str = "date") -> str | None:
 
 @lru_cache(maxsize=65_536)
 def _iso(plain: str) -> str | None:
-    """The date of a text; null where it is none."""
+    """The date that a text is; null if it is none."""
     match = _COMPACT_DATE.fullmatch(plain) or _DATE.fullmatch(plain)
     if not match:
         return None
     year, month, of_month = match.groups()
-    # A day that is not known is written as 0 by some sources.
+    # Some sources write an unknown month or day as 0.
     parts = [int(part) for part in (year, month, of_month) if part is not None and int(part)]
     try:
         date(*[*parts, 1, 1][:3])
@@ -91,7 +95,7 @@ def _iso(plain: str) -> str | None:
 
 
 def moment(value: object, field: str = "at") -> str:
-    """ "2024-02-28 10:49:00 EST" as "2024-02-28T10:49:00": a wall clock, its zone is the table's."""
+    """ "2024-02-28 10:49:00 EST" as "2024-02-28T10:49:00": local time in the table's zone."""
     match = _MOMENT.fullmatch(str(value or "").strip())
     if not match:
         raise BadRow(field, f"{str(value)[:40]!r} is no date and time")
@@ -101,7 +105,7 @@ def moment(value: object, field: str = "at") -> str:
 
 
 def number(value: object, field: str = "value") -> float | None:
-    """A finite number; null for nothing, for signs that stand for it, and for infinities, as of a division by zero."""
+    """A finite number; null for an empty value, signs that mean it, and infinities, which are divisions by zero."""
     if type(value) is float:
         return value if math.isfinite(value) else None
     if isinstance(value, bool) or value is None:
@@ -122,7 +126,7 @@ def number(value: object, field: str = "value") -> float | None:
 
 
 def whole(value: object, field: str = "value") -> int | None:
-    """A whole number, as `number`; what does not fit 64 bits is refused."""
+    """A whole number, as `number`; BadRow beyond 64 bits."""
     if isinstance(value, int) and not isinstance(value, bool):
         result = value
     else:
@@ -136,7 +140,7 @@ def whole(value: object, field: str = "value") -> int | None:
 
 
 def truth(value: object, field: str = "value") -> bool:
-    """True and false in words and numbers; "False" is false."""
+    """A truth value in words or numbers; "False" and "" are false."""
     plain = str(value).strip().casefold()
     if plain in {"true", "1", "yes", "y", "won", "winner"}:
         return True
@@ -146,7 +150,7 @@ def truth(value: object, field: str = "value") -> bool:
 
 
 def following(of_day: str) -> str:
-    """The first day after a day, a month or a year: the exclusive end of "2024-02-28", "2024-02" or "2024"."""
+    """The first day after a day, month or year: the exclusive end of "2024-02-28", "2024-02" or "2024"."""
     parts = [int(part) for part in of_day.split("-")]
     if len(parts) == 1:
         return f"{parts[0] + 1:04d}-01-01"
@@ -157,5 +161,5 @@ def following(of_day: str) -> str:
 
 
 def beginning(of_day: str) -> str:
-    """The first day of a day, a month or a year."""
+    """The first day of a day, month or year."""
     return of_day + "-01" * (2 - of_day.count("-"))

@@ -1,26 +1,41 @@
-"""Domains of one's own, to be drafted from the CSV files of `library.yaml`."""
+"""Tables of domains of one's own, a folder of CSV files each in `tables/`.
+
+library      authors, their books, and who lent them
+office       teams and who works there; vans that nothing tells apart
+shop         orders and their lines; a year that names its row; guests aligned in columns, some of no known age
+yard         ports of two countries, one called as its city; ships that sail there, and races of two ships
+press        two tables that join a third by the same role; people whom people manage, by name
+tours        small numbers for keys, called by what they are to a row; ends of a way; a value that is also a date
+almanac      mills, space probes, elections, stews, episodes, flats, geysers: tables of little in common
+academy      columns called as their table; numbers of unknown units, and those that number; brooks that are no rows
+guild        people of a first and a last name, one without the last, who stand under the tag of their guild
+coast        headers without gaps, Y and N, numbers in millions, several values in a cell, people named in another table
+ferries, club, gallery      times of day; games of two players; painters, whose paintings are called as what they do
+"""
 
 import csv
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
-import yaml
+TABLES = Path(__file__).parent / "tables"
 
-TABLES: Mapping[str, Mapping[str, str]] = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text("utf-8"))
+
+def tables_of(domain: str) -> list[Path]:
+    return sorted((TABLES / domain).glob("*.csv"))
 
 
 def write(folder: Path, name: str, rows: Sequence[Sequence[str]]) -> Path:
-    """A CSV file of the rows."""
     path = folder / name
     with path.open("w", encoding="utf-8", newline="") as file:
         csv.writer(file).writerows(rows)
     return path
 
 
-def write_domain(folder: Path, name: str) -> list[Path]:
-    """The CSV files of a domain."""
+def write_lines(folder: Path, name: str, *lines: Any) -> Path:
+    """A file of texts and of values as JSON, a line each."""
     folder.mkdir(parents=True, exist_ok=True)
-    paths = {folder / f"{table}.csv": text for table, text in TABLES[name].items()}
-    for path, text in paths.items():
-        path.write_text(text, encoding="utf-8")
-    return list(paths)
+    path = folder / name
+    path.write_text("\n".join(one if isinstance(one, str) else json.dumps(one, ensure_ascii=False) for one in lines))
+    return path

@@ -23,7 +23,7 @@ from services.kg.load import load
 from services.kg.outcome import Outcome
 from services.kg.store.engine import open_store
 from services.kg.verbalize import verbalize
-from tests.unit.kg.library import write_domain
+from tests.unit.kg.library import TABLES, tables_of
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
 QUESTIONS = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text("utf-8"))
@@ -63,11 +63,11 @@ Drafts = Callable[[str], DraftedDomain]  # domains by name
 @contextmanager
 def drafted(folder: Path, name: str) -> Iterator[DraftedDomain]:
     """A domain of `library.py` as it is drafted from its files, loaded."""
-    draft(name, write_domain(folder / "csv", name), folder / "domains")
+    draft(name, tables_of(name), folder / "domains")
     catalogue = read_catalogue(CATALOGUE, folder / "domains")
     url = f"sqlite:///{folder / 'kg.sqlite'}"
     writable = open_store(url, read_only=False)
-    load(folder / "csv", writable, catalogue=catalogue)
+    load(TABLES / name, writable, catalogue=catalogue)
     writable.dispose()
     engine = open_store(url)
     names = NameIndex(engine, catalogue)

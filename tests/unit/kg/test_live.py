@@ -19,7 +19,7 @@ from services.kg.execute import Executor
 from services.kg.live import LiveExecutor
 from services.kg.live import api as live_api
 from services.kg.live.api import LiveReport, MockApi, calls_of
-from services.kg.live.fill import fill, private_graph, requests_for
+from services.kg.live.fill import fill, lookup_of, private_graph
 from services.kg.verbalize import verbalize
 from services.kit.budget import Budget
 from services.kit.client import ServiceClient, http_client
@@ -139,13 +139,17 @@ def fake(slow: str = "") -> FastAPI:
         if path == "movie/get_year_info" and int(body["query"]) not in range(1990, 2022):
             raise HTTPException(500, "Year must be between 1990 and 2021")
         order = ("query", "rank", "date", "team_name", "attribute", "song_name", "game_ids")
-        said = " ".join(
-            str(value[0] if isinstance(value, list) else value) for key in order if (value := body.get(key))
-        )
+        values = (body[key] for key in order if body.get(key))
+        text = " ".join(str(value[0] if isinstance(value, list) else value) for value in values)
         missing: Any = [] if "search" in path or path.endswith(("get_company_name", "_info")) else None
-        return {"result": REPLIES.get(("/" + path, said), missing)}
+        return {"result": REPLIES.get(("/" + path, text), missing)}
 
     return app
+
+
+def client(api: FastAPI | httpx.AsyncBaseTransport) -> ServiceClient:
+    transport = httpx.ASGITransport(api) if isinstance(api, FastAPI) else api
+    return ServiceClient("kg_api", "http://api", http_client(transport))
 
 
 @pytest.fixture
@@ -160,12 +164,11 @@ Filling = Callable[..., Awaitable[LiveReport]]
 @pytest.fixture
 def filling(graph: Engine) -> Filling:
     async def run(
-        domain: str, names: Mapping[str, list[str]], functions: list[str], *, app: FastAPI | None = None,
-        seconds: float = 20.0, **more: Any,
+        domain: str, names: Mapping[str, list[str]], functions: list[str], *,
+        api: FastAPI | httpx.AsyncBaseTransport | None = None, seconds: float = 20.0, **more: Any,
     ) -> LiveReport:  # fmt: skip
-        client = ServiceClient("kg_api", "http://api", http_client(httpx.ASGITransport(app or fake())))
-        wanted = requests_for(domain, names, functions, **more)
-        return await fill(graph, client, wanted, query_time=NOW, budget=Budget(seconds))
+        lookup = lookup_of(domain, names, functions, **more)
+        return await fill(graph, client(api or fake()), lookup, query_time=NOW, budget=Budget(seconds))
 
     return run
 
@@ -288,18 +291,16 @@ async def test_unknown_names_leave_an_empty_graph(graph: Engine, filling: Fillin
 
 
 async def test_what_does_not_come_in_time_is_left_out(graph: Engine, filling: Filling) -> None:
-    app = fake(slow="open/get_entity")
-    report = await filling("open", {"open": ["florida city"]}, ["get_open"], app=app, seconds=2.0)
+    api = fake(slow="open/get_entity")
+    report = await filling("open", {"open": ["florida city"]}, ["get_open"], api=api, seconds=2.0)
     assert report.failed == ["open/get_entity"]
     assert rows_of(graph, "open_entity") == []
     assert rows_of(graph, "source")[0]["name"] == "live"
 
 
-async def test_an_api_that_is_not_there_says_so(graph: Engine, filling: Filling) -> None:
-    client = ServiceClient("kg_api", "http://api", http_client(Nowhere()))
-    wanted = requests_for("open", {"open": ["florida city"]}, ["get_open"])
+async def test_an_api_that_is_not_there_says_so(filling: Filling) -> None:
     with pytest.raises(ServiceFailure):
-        await fill(graph, client, wanted, query_time=NOW, budget=Budget(5))
+        await filling("open", {"open": ["florida city"]}, ["get_open"], api=Nowhere())
 
 
 @pytest.mark.parametrize(
@@ -313,20 +314,18 @@ async def test_an_api_that_is_not_there_says_so(graph: Engine, filling: Filling)
     ],
 )
 async def test_replies_of_another_shape_are_left_out(
-    graph: Engine, domain: str, names: dict[str, list[str]], functions: list[str]
+    filling: Filling, domain: str, names: dict[str, list[str]], functions: list[str]
 ) -> None:
     replies = (b"no json", b"[1]", b'{"result": 5}', b'{"result": [[[]]]}', b"{}", b'{"result": {"a": 1}}')
     for reply in replies:
         transport = httpx.MockTransport(lambda _, reply=reply: httpx.Response(200, content=reply))
-        client = ServiceClient("kg_api", "http://api", http_client(transport))
-        wanted = requests_for(domain, names, functions)
-        report = await fill(graph, client, wanted, query_time=NOW, budget=Budget(20))
+        report = await filling(domain, names, functions, api=transport)
         assert report.failed == [], reply
 
 
 async def test_what_a_program_mentions_is_bounded() -> None:
-    wanted = requests_for("movie", {"movie": [" a ", "a", *map(str, range(99))]}, [], years=range(1900, 2000))
-    assert (wanted.names["movie"][0], len(wanted.names["movie"]), len(wanted.years)) == ("a", 8, 12)
+    lookup = lookup_of("movie", {"movie": [" a ", "a", *map(str, range(99))]}, [], years=range(1900, 2000))
+    assert (lookup.names["movie"][0], len(lookup.names["movie"]), len(lookup.years)) == ("a", 8, 12)
 
 
 @pytest.mark.parametrize(
@@ -349,8 +348,7 @@ async def test_what_a_program_mentions_is_bounded() -> None:
     ],
 )
 async def test_programs_run_over_the_api(domain: str, program: str, says: str) -> None:
-    client = ServiceClient("live", "http://api", http_client(httpx.ASGITransport(fake())))
-    live = LiveExecutor(client, CATALOGUE)
+    live = LiveExecutor(client(fake()), CATALOGUE)
     outcomes = await live.execute(program, domain=domain, query_time=NOW, budget=Budget(20))
     facts = "\n".join(verbalize(outcomes, CATALOGUE.domains, NOW.date(), max_tokens=1_000))
     assert {outcome.status for outcome in outcomes} == {"ok"}, facts
@@ -358,9 +356,9 @@ async def test_programs_run_over_the_api(domain: str, program: str, says: str) -
 
 
 async def test_a_name_that_the_api_does_not_know_is_refused() -> None:
-    client = ServiceClient("live", "http://api", http_client(httpx.ASGITransport(fake())))
     program = 'get_movie("no such film")["title"]\nget_movie((((('
-    outcomes = await LiveExecutor(client, CATALOGUE).execute(program, domain="movie", query_time=NOW, budget=Budget(20))
+    live = LiveExecutor(client(fake()), CATALOGUE)
+    outcomes = await live.execute(program, domain="movie", query_time=NOW, budget=Budget(20))
     assert [outcome.status for outcome in outcomes] == ["no_entity", "parse_error"]
 
 
@@ -406,10 +404,6 @@ def routes() -> FastAPI:
         answer.__annotations__ = {"body": model}
         app.post(f"/{path}", name=path)(answer)
     return app
-
-
-def client(app: FastAPI) -> ServiceClient:
-    return ServiceClient("kg_api", "http://api", http_client(httpx.ASGITransport(app)))
 
 
 async def test_the_client_has_all_calls_of_the_api_and_no_other() -> None:

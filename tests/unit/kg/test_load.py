@@ -1,13 +1,12 @@
 """Sources of the bundled domains fill the tables: merged, all or nothing, with bad records told."""
 
-import json
 import pathlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
 import pytest
-from sqlalchemy import Engine, Table, create_engine, func, select
+from sqlalchemy import Engine, create_engine, func, select
 from typer.testing import CliRunner
 
 from services.cli.kg import app
@@ -22,6 +21,7 @@ from services.kg.store.base import METADATA
 from services.kg.store.tables import source
 from tests.unit.kg.conftest import DIALECTS, database
 from tests.unit.kg.graph import row, rows_of
+from tests.unit.kg.library import write_lines
 
 
 @pytest.fixture(params=DIALECTS)
@@ -34,19 +34,12 @@ def store(request: pytest.FixtureRequest, tmp_path: pathlib.Path) -> Iterator[En
     engine.dispose()
 
 
-def put(folder: pathlib.Path, name: str, rows: Sequence[Any]) -> pathlib.Path:
-    folder.mkdir(exist_ok=True)
-    path = folder / name
-    path.write_text("\n".join(row if isinstance(row, str) else json.dumps(row, ensure_ascii=False) for row in rows))
-    return path
-
-
-def dump(engine: Engine, *tables: Table) -> dict[str, list[tuple[Any, ...]]]:
+def dump(engine: Engine) -> dict[str, list[tuple[Any, ...]]]:
     with engine.connect() as connection:
         return {
-            table.name: sorted((tuple(found) for found in connection.execute(select(table))), key=repr)
-            for table in tables
-            or [one for one in METADATA.sorted_tables if one is not source and "name" not in one.name]
+            table.name: sorted(map(tuple, connection.execute(select(table))), key=repr)
+            for table in METADATA.sorted_tables
+            if table is not source and "name" not in table.name
         }
 
 
@@ -60,7 +53,7 @@ def load_rows(store: Engine, tmp_path: pathlib.Path) -> Loads:
 
 
 def load_into(engine: Engine, folder: pathlib.Path, *rows: Any) -> LoadReport:
-    return load(put(folder / "source", "some.jsonl", rows), engine)
+    return load(write_lines(folder / "source", "some.jsonl", *rows), engine)
 
 
 # -- merging -----------------------------------------------------------------------------------------------------------
@@ -259,8 +252,8 @@ def test_a_failure_in_the_middle_leaves_the_old_state(
 def test_what_a_killed_load_left_does_no_harm(tmp_path: pathlib.Path) -> None:
     engine = create_engine(f"sqlite:///{tmp_path / 'kg.sqlite'}")
     load_into(engine, tmp_path, row("movie", "movie", "Heat"))
-    for left in ("kg.sqlite.loading", "kg.sqlite.loading-journal", "kg.sqlite.lock"):
-        (tmp_path / left).write_bytes(b"half a page")
+    for name in ("kg.sqlite.loading", "kg.sqlite.loading-journal", "kg.sqlite.lock"):
+        (tmp_path / name).write_bytes(b"half a page")
     load_into(engine, tmp_path, row("movie", "movie", "Ronin"))
     assert {one["title"] for one in rows_of(engine, "movie")} == {"Heat", "Ronin"}
     assert {path.name for path in tmp_path.iterdir()} == {"kg.sqlite", "source"}
@@ -302,10 +295,10 @@ def test_bad_rows_are_told_counted_and_left_out(store: Engine, load_rows: Loads)
 
 
 def test_folders_are_read_whole_and_unknown_files_named(store: Engine, tmp_path: pathlib.Path) -> None:
-    put(tmp_path / "source", "a.jsonl", [row("movie", "movie", "Heat")])
-    put(tmp_path / "source", "b.jsonl", [row("open", "wiki", "Rome", summary="A city.")])
-    put(tmp_path / "source", "c.jsonl", [{"unheard": "of"}])
-    put(tmp_path / "source", "README.md", ["notes"])
+    write_lines(tmp_path / "source", "a.jsonl", row("movie", "movie", "Heat"))
+    write_lines(tmp_path / "source", "b.jsonl", row("open", "wiki", "Rome", summary="A city."))
+    write_lines(tmp_path / "source", "c.jsonl", {"unheard": "of"})
+    write_lines(tmp_path / "source", "README.md", "notes")
     report = load(tmp_path / "source", store)
     assert report.unknown == ["source/c.jsonl"]
     assert {file.name for file in report.files} == {"source/a.jsonl", "source/b.jsonl"}
@@ -325,7 +318,9 @@ def test_a_file_is_read_once_or_once_a_pass_and_gives_the_same(
     )
     assert [(one.line, one.field) for one in report.files[0].problems] == [(2, ""), (4, "attrs.release_date")]
     assert (report.rows, report.tables["movie"], report.tables["movie_cast"]) == (2, 1, 1)
-    path = put(tmp_path, "b.jsonl", ["{", row("open", "wiki", "Rome", summary="A city."), row("movie", "movie", "A")])
+    path = write_lines(
+        tmp_path, "b.jsonl", "{", row("open", "wiki", "Rome", summary="A city."), row("movie", "movie", "A")
+    )
     report = load(path, store, domain="open")
     assert (report.skipped, report.tables["movie"], report.tables["open_entity"]) == (1, 1, 1)
 
@@ -334,23 +329,23 @@ def test_what_cannot_be_loaded_says_why(store: Engine, tmp_path: pathlib.Path) -
     with pytest.raises(LoadError, match="there is no"):
         load(tmp_path / "nowhere", store)
     with pytest.raises(UnknownFormat, match="--mapping"):
-        load(put(tmp_path, "x.csv", ["a,b", "1,2"]), store)
+        load(write_lines(tmp_path, "x.csv", "a,b", "1,2"), store)
     with pytest.raises(LoadError, match="git lfs pull"):
-        load(put(tmp_path, "y.jsonl", ["version https://git-lfs.github.com/spec/v1"]), store)
+        load(write_lines(tmp_path, "y.jsonl", "version https://git-lfs.github.com/spec/v1"), store)
     (tmp_path / "z.jsonl.bz2").write_bytes(b"BZh91AY&SY broken")
     with pytest.raises(LoadError, match="broken"):
         load(tmp_path / "z.jsonl.bz2", store)
 
 
 def test_progress_is_told_in_bytes_that_do_not_shrink(store: Engine, tmp_path: pathlib.Path) -> None:
-    told: list[tuple[str, int, int]] = []
-    path = put(tmp_path, "a.jsonl", [row("movie", "movie", f"Film {number}") for number in range(600)])
-    load(path, store, progress=lambda *step: told.append(step))
-    reading = [(done, total) for step, done, total in told if step == "a.jsonl"]
+    calls: list[tuple[str, int, int]] = []
+    path = write_lines(tmp_path, "a.jsonl", *(row("movie", "movie", f"Film {number}") for number in range(600)))
+    load(path, store, progress=lambda *step: calls.append(step))
+    reading = [(done, total) for step, done, total in calls if step == "a.jsonl"]
     assert len(reading) >= 3
     assert reading == sorted(reading)
     assert reading[-1][0] == reading[-1][1] == 2 * path.stat().st_size
-    assert any(step.startswith("movie ") for step, _, _ in told)
+    assert any(step.startswith("movie ") for step, _, _ in calls)
 
 
 # -- public tables -----------------------------------------------------------------------------------------------------
@@ -375,7 +370,7 @@ GRAMMYS = """year,title,category,nominee,artist,workers,winner
 
 def test_oscars(store: Engine, tmp_path: pathlib.Path) -> None:
     (tmp_path / "o.csv").write_text(OSCARS)
-    put(tmp_path, "m.jsonl", [row("movie", "movie", "Heat", release_date="1995-12-15")])
+    write_lines(tmp_path, "m.jsonl", row("movie", "movie", "Heat", release_date="1995-12-15"))
     load(tmp_path / "o.csv", store)
     report = load(tmp_path / "m.jsonl", store)
     assert report.tables["oscar"] == 4
@@ -447,8 +442,8 @@ def test_many_rows_go_in_batches_that_merge_alike(store: Engine) -> None:
         graph.flush()
         movie = CATALOGUE.tables["movie"]
         assert connection.scalar(select(func.count()).select_from(movie)) == 1_100
-        found = connection.execute(select(movie).where(movie.c.movie_id == "7")).one()
-        assert (found.title, found.revenue, found.budget) == ("A", 7, 7)
+        film = connection.execute(select(movie).where(movie.c.movie_id == "7")).one()
+        assert (film.title, film.revenue, film.budget) == ("A", 7, 7)
 
 
 # -- the command -------------------------------------------------------------------------------------------------------
@@ -456,7 +451,7 @@ def test_many_rows_go_in_batches_that_merge_alike(store: Engine) -> None:
 
 def test_the_command_loads_shows_and_skips(tmp_path: pathlib.Path) -> None:
     url = f"sqlite:///{tmp_path / 'kg.sqlite'}"
-    source_ = put(tmp_path, "a.jsonl", [row("movie", "movie", "Heat"), "no json"])
+    source_ = write_lines(tmp_path, "a.jsonl", row("movie", "movie", "Heat"), "no json")
     first = CliRunner().invoke(app, ["load", str(source_), "--database", url])
     assert first.exit_code == 0
     assert "a.jsonl:2" in first.output

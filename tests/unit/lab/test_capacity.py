@@ -1,7 +1,6 @@
 """The model agrees with queueing theory, plans keep to their utilisation, and a cluster loses what it must."""
 
 import random
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,7 +11,7 @@ from typer.testing import CliRunner
 
 from lab.capacity.cluster import Cluster, missing, search
 from lab.capacity.mesh import Fault, Mesh, Stage, poisson, simulate, spike
-from lab.capacity.plan import SHIPPED, assumptions, count, plan, rehearse
+from lab.capacity.plan import SHIPPED, assumptions, count, plan, rehearse, values_of
 from services.cli.main import app
 
 DIMENSIONS = 32
@@ -71,7 +70,7 @@ def test_counts_are_read_as_people_write_them(text: str, number: int) -> None:
 @pytest.mark.parametrize("chunks", [10**6, 10**9])
 def test_a_plan_keeps_to_its_utilisation_and_to_the_memory_of_its_nodes(rate: float, chunks: int) -> None:
     made = plan(rate, chunks)
-    of = {name: value for name, (value, _) in made.known.items()}
+    of = values_of(made.basis)
     assert max(made.load.values()) <= of["utilisation"] + 1e-9
     room = made.qdrant["nodes"] * of["node_memory_gib"] * of["node_memory_share"]
     assert made.qdrant["memory_gib"] <= room + 1
@@ -125,16 +124,14 @@ def shards(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[edge.EdgeS
     points = [edge.Point(number, {"v": [draw.gauss(0, 1) for _ in range(DIMENSIONS)]}, {}) for number in range(600)]
     made = []
     for number in range(5):
-        folder = tmp_path_factory.mktemp("shard")
         config = edge.EdgeConfig(vectors={"v": edge.EdgeVectorParams(DIMENSIONS, edge.Distance.Cosine)})
-        shard = edge.EdgeShard.create(str(folder), config)
+        shard = edge.EdgeShard.create(str(tmp_path_factory.mktemp("shard")), config)
         part = points if number == 4 else points[number::4]
         shard.update(edge.UpdateOperation.upsert_points(part))
         made.append(shard)
     yield made
     for shard in made:
         shard.close()
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def nearest(shards: list[edge.EdgeShard], vector: list[float]) -> list[int]:

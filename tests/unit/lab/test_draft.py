@@ -11,28 +11,20 @@ from typer.testing import CliRunner
 
 from lab.draft import DraftError, draft
 from lab.draft.columns import guess_type, identifier, read_columns
-from lab.draft.tables import CsvTable, read_tables
+from lab.draft.tables import read_tables
 from lab.draft.vocabulary import plural, singular
 from services.cli.ending import USAGE
 from services.cli.kg_domain import app
 from services.kg.lint import lint
 from services.kg.load.errors import LoadError
-from tests.unit.kg.library import write, write_domain
+from tests.unit.kg.library import tables_of, write
+
+FILES = tables_of("library")
 
 
 @pytest.fixture
-def files(tmp_path: Path) -> list[Path]:
-    return write_domain(tmp_path, "library")
-
-
-@pytest.fixture
-def tables(files: list[Path]) -> dict[str, CsvTable]:
-    return {table.name: table for table in read_tables(files)}
-
-
-@pytest.fixture
-def drafted(files: list[Path], tmp_path: Path) -> Path:
-    draft("library", files, tmp_path / "domains")
+def drafted(tmp_path: Path) -> Path:
+    draft("library", FILES, tmp_path / "domains")
     return tmp_path / "domains" / "library"
 
 
@@ -87,7 +79,8 @@ def test_names_have_a_plural() -> None:
     assert plural("bus_stop") == "bus stops"
 
 
-def test_keys_names_and_joins_are_found(tables: dict[str, CsvTable]) -> None:
+def test_keys_names_and_joins_are_found() -> None:
+    tables = {table.name: table for table in read_tables(FILES)}
     assert tables["author"].key == ("author_id",)
     assert tables["book"].key == ("isbn",)
     assert tables["loan"].key == ("reader", "book")
@@ -125,8 +118,8 @@ def test_a_folder_says_what_the_files_hold(drafted: Path) -> None:
 
 
 def test_things_without_a_key_are_told_apart_by_name_and_switches_are_flags(tmp_path: Path) -> None:
-    draft("office", write_domain(tmp_path, "office"), tmp_path / "domains")
-    domain = read(tmp_path / "domains" / "office", "domain.yaml")
+    draft("office", tables_of("office"), tmp_path)
+    domain = read(tmp_path / "office", "domain.yaml")
     assert domain["kinds"]["van"]["id"] == "name"
     # The name of a team is one of another domain's kinds.
     assert domain["kinds"]["office_team"].keys() == {"table", "id", "name"}, "who heads a team is no code for it"
@@ -135,7 +128,7 @@ def test_things_without_a_key_are_told_apart_by_name_and_switches_are_flags(tmp_
     assert keys["salary"] == {"type": "integer", "unit": "EUR"}
     assert keys["founded_on"]["aliases"] == ["founded"]
     assert keys["employee_count"]["label"] == "number of employees"
-    assert not any(one.fault for one in lint(tmp_path / "domains" / "office"))
+    assert not any(one.fault for one in lint(tmp_path / "office"))
 
 
 def test_rows_that_nothing_names_are_a_domain_too(tmp_path: Path) -> None:
@@ -146,7 +139,7 @@ def test_rows_that_nothing_names_are_a_domain_too(tmp_path: Path) -> None:
 
 
 def test_what_has_no_name_is_called_by_its_key_and_what_has_no_key_is_numbered(tmp_path: Path) -> None:
-    draft("shop", write_domain(tmp_path / "csv", "shop"), tmp_path)
+    draft("shop", tables_of("shop"), tmp_path)
     domain, tables = read(tmp_path / "shop", "domain.yaml"), read(tmp_path / "shop", "tables.yaml")
     assert domain["kinds"]["order"] == {"table": "order", "id": "order_id", "name": "order_id"}
     assert domain["functions"]["get_line"]["pair"] == ["order", "product"]
@@ -199,15 +192,15 @@ def test_worked_examples_name_what_the_files_hold(drafted: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["", "My Data", "2fast", "a" * 41, "../x"])
-def test_a_domain_needs_a_name(name: str, files: list[Path], tmp_path: Path) -> None:
+def test_a_domain_needs_a_name(name: str, tmp_path: Path) -> None:
     with pytest.raises(DraftError, match="name of a domain"):
-        draft(name, files, tmp_path)
+        draft(name, FILES, tmp_path)
 
 
-def test_a_folder_is_never_overwritten(drafted: Path, files: list[Path]) -> None:
+def test_a_folder_is_never_overwritten(drafted: Path) -> None:
     before = (drafted / "domain.yaml").read_bytes()
     with pytest.raises(DraftError, match="is there"):
-        draft("library", files, drafted.parent)
+        draft("library", FILES, drafted.parent)
     assert (drafted / "domain.yaml").read_bytes() == before
 
 
@@ -230,9 +223,7 @@ def test_what_is_no_table_is_refused(name: str, content: str | None, reason: str
 
 
 def test_two_files_of_one_name_are_refused(tmp_path: Path) -> None:
-    (tmp_path / "b").mkdir()
-    rows = [("title", "year"), ("Short Cuts", "1930"), ("By Night", "1975")]
-    paths = [write(tmp_path, "books.csv", rows), write(tmp_path / "b", "book.csv", rows)]
+    paths = [write(tmp_path, name, [("isbn", "title"), ("1", "By Night")]) for name in ("books.csv", "book.csv")]
     with pytest.raises(LoadError, match="both be the table book"):
         draft("library", paths, tmp_path)
 
@@ -249,7 +240,7 @@ def test_a_draft_is_a_domain_without_faults(drafted: Path) -> None:
     assert [str(one) for one in lint(drafted) if one.fault] == []
 
 
-def test_a_wrong_setting_ends_the_command_with_its_reason(monkeypatch: pytest.MonkeyPatch, files: list[Path]) -> None:
+def test_a_wrong_setting_ends_the_command_with_its_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CRAGMESH_KG_WORKERS", "none")
-    done = CliRunner().invoke(app, ["new", "library", "--from", str(files[0])])
+    done = CliRunner().invoke(app, ["new", "library", "--from", str(FILES[0])])
     assert (done.exit_code, "CRAGMESH_KG_WORKERS: " in done.stderr) == (USAGE, True)

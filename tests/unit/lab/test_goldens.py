@@ -80,7 +80,7 @@ def test_a_difference_names_its_place() -> None:
 def test_differences_of_the_evaluation_are_counts() -> None:
     before = {"a": {"domain": "movie", "status": "ok", "program": "1", "outcome": "1"}}
     now = {"a": {"domain": "movie", "status": "empty", "program": "2", "outcome": "2"}}
-    assert [line.strip() for line in evaluation.told(before, now)] == ["1 movie: another program, ok -> empty"]
+    assert [line.strip() for line in evaluation.describe(before, now)] == ["1 movie: another program, ok -> empty"]
 
 
 def test_every_hole_of_a_question_is_filled() -> None:

@@ -1,7 +1,4 @@
-"""The names of a listed security: what its full name says beside the company's.
-
-Python, because names are cut at words of the share class and at legal endings, one after the other.
-"""
+"""The names of a listed security. Python, because a name is cut at words of the share class and at legal endings."""
 
 import re
 
@@ -25,36 +22,35 @@ _LEGAL = re.compile(
     re.IGNORECASE,
 )
 _LOOSE = re.compile(r"[\s,]+(?:holdings?|group)\.?$", re.IGNORECASE)
-# Weights of a company's surfaces: a warrant must not stand before the stock of the same company.
+# Weights of a company's surfaces: its stock comes before its warrants.
 SHARE, OTHER_CLASS, SHORTER, DERIVED = 1.0, 0.9, 0.8, 0.2
 
 
 def company_names(full: str, ticker: str) -> list[tuple[str, float]]:
-    """Surfaces worth indexing for a listed security, with their relative weights, 0..1, most telling first.
+    """Surfaces of a listed security with their relative weights, 0..1.
 
-    Of a share: its full name, the company's name without the words of the share class, that name without "Inc." and the
-    like, the same without "Group" or "Holdings", and the ticker. Of what is derived from a share, such as a warrant, a
-    unit or a note: only names that say so, since the company's name alone means its stock.
+    Those of a share are its full name, the company's name without the share class, the same without "Inc." and the like
+    and without "Group" or "Holdings", and the ticker. Those of a warrant, a unit or a note name what it is, since the
+    company's name alone means its stock.
     """
     full = " ".join(full.split())
     cut = next((match.start() for match in _SECURITY.finditer(full) if match.start()), len(full))
     company = full[:cut].rstrip(" ,-–").removesuffix(" (The)")
     security = full[cut:]
-    if _DERIVED.search(security):
-        word = _DERIVED.search(security)
-        kind = word[0].capitalize() if word and word[0] != "%" else "Notes"
+    if word := _DERIVED.search(security):
+        kind = word[0].capitalize() if word[0] != "%" else "Notes"
         surfaces = [(full, DERIVED), (f"{_strip(company, _LEGAL)} {kind}", DERIVED), (ticker, DERIVED)]
     else:
         second = re.search(r"class ([b-z])\b", security, re.IGNORECASE)
         share = OTHER_CLASS if second else SHARE
-        legal = re.sub(_LOOSE, "", company) if _LOOSE.search(company) else ""
+        without_group = _LOOSE.sub("", company) if _LOOSE.search(company) else ""
         short = _strip(company, _LEGAL, keep=_LOOSE)
         surfaces = [
             (full, share),
             (company, share),
             (short, share),
             (ticker, share),
-            (_strip(legal or short, _LEGAL), share * SHORTER),
+            (_strip(without_group or short, _LEGAL), share * SHORTER),
         ]
     best: dict[str, tuple[str, float]] = {}
     for surface, weight in surfaces:
@@ -65,7 +61,7 @@ def company_names(full: str, ticker: str) -> list[tuple[str, float]]:
 
 
 def _strip(company: str, ending: re.Pattern[str], keep: re.Pattern[str] | None = None) -> str:
-    """A company's name without its last words while they are such endings."""
+    """A company's name without such endings, up to one to keep."""
     while True:
         match = ending.search(company)
         if not match or not match.start() or (keep and keep.search(company)):

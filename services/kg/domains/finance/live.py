@@ -1,5 +1,6 @@
-"""Which calls of the CRAG mock API a program about companies needs, as what one returns leads to others."""
+"""The calls of the CRAG mock API for a program about companies; the results of some lead to others."""
 
+import itertools
 import re
 from typing import Any
 
@@ -21,17 +22,17 @@ _CALLS = {
 
 
 async def fetch(live: Live) -> None:
-    """Companies by name or ticker, and of each what the functions need."""
-    found = await all_of(_tickers(live, name) for name in live.names("company"))
-    await all_of(_company(live, ticker) for ticker in dict.fromkeys(ticker for some in found for ticker in some))
+    """Companies by name or ticker, each with what the functions need."""
+    tickers = await all_of(_tickers(live, name) for name in live.names("company"))
+    await all_of(_company(live, ticker) for ticker in dict.fromkeys(itertools.chain.from_iterable(tickers)))
 
 
 async def _tickers(live: Live, name: str) -> list[str]:
-    """Tickers of a name: itself, if a company has it, and those of companies that our index finds among the API's."""
+    """Tickers of a name: the name itself if a company has it, and those of companies that the name means."""
     guess = name.upper() if _TICKER.fullmatch(name) else None
-    found, info = await all_of([live.call("finance/get_company_name", query=name), _info(live, guess)])
+    names, info = await all_of([live.call("finance/get_company_name", query=name), _info(live, guess)])
     tickers = [guess] if guess and isinstance(info, dict) and info else []
-    surfaces = [Surface(full, surface, weight) for full in texts(found) for surface, weight in company_names(full, "")]
+    surfaces = [Surface(full, surface, weight) for full in texts(names) for surface, weight in company_names(full, "")]
     chosen = await live.choose("company", name, surfaces)
     symbols = await all_of(live.fetch("finance/get_ticker_by_name", query=full) for full in chosen)
     return tickers + [str(symbol) for symbol in symbols if text(symbol)]
@@ -50,7 +51,7 @@ async def _company(live: Live, ticker: str) -> None:
         [
             record(f"finance/{name}", result, query=ticker)
             for name, result in zip(names, results, strict=True)
-            # No answer about dividends is not the answer that there are none.
+            # Without dividends the result is null, as it is after a failure.
             if result is not None or (name == "get_dividends_history" and f"finance/{name}" not in failed)
         ]
     )

@@ -1,4 +1,4 @@
-"""Facts of companies as sources write them, which data cannot say: numbers in texts, moments in seconds, officers."""
+"""Facts of companies that a mapping cannot describe: numbers in texts, moments in seconds, officers."""
 
 import re
 from collections.abc import Mapping
@@ -33,7 +33,7 @@ def _ticker(value: object) -> str:
 
 
 def _facts(value: object) -> list[Row]:
-    """Facts as text, and as a number where one is; without nulls and infinities, which are divisions by zero."""
+    """Facts as texts, and as numbers if they are; without nulls and infinities, which are divisions by zero."""
     if value is None:
         return []
     if not isinstance(value, Mapping):
@@ -50,17 +50,17 @@ def _fact(value: object) -> str | None:
 
 
 def _snapshot(value: object) -> list[Row]:
-    """Facts of a snapshot of some 125; the chief executive and the first trading day are drawn out of it."""
+    """Facts of a snapshot of some 125, with the chief executive and the first trading day as facts of their own."""
     if not isinstance(value, Mapping):
         return _facts(value)
-    stated: dict[str, Any] = {}
+    facts: dict[str, Any] = {}
     for key, one in value.items():
         if key == "companyOfficers" and isinstance(one, list):
-            stated |= _officers(one)
+            facts |= _officers(one)
         elif not isinstance(one, (dict, list)):
-            stated[str(key)] = COMMON["epoch"](one) if key in _EPOCHS else one
-    stated["ipoDate"] = COMMON["epoch"](value.get("firstTradeDateEpochUtc")) or stated.get("ipoDate")
-    return _facts(stated)
+            facts[str(key)] = COMMON["epoch"](one) if key in _EPOCHS else one
+    facts["ipoDate"] = COMMON["epoch"](value.get("firstTradeDateEpochUtc")) or facts.get("ipoDate")
+    return _facts(facts)
 
 
 def _officers(officers: list[Any]) -> Row:
@@ -71,7 +71,7 @@ def _officers(officers: list[Any]) -> Row:
 
 
 def after(graph: Graph, moment: str | None) -> None:
-    """A source that ends within a day was taken while that day went on: its last prices are not final."""
+    """Mark the prices of the last day as partial, if the source ends within that day."""
     if moment is None or "T" not in moment:
         return
     daily = graph.tables["price_daily"]

@@ -1,6 +1,6 @@
-"""Which trading days a time means: holidays, today's unfinished bar, and a snapshot that ends before the question.
+"""The trading days that a time means: holidays, today's unfinished bar, and a snapshot that ends before the question.
 
-Python, because it looks at the market's hours and at which days have prices before it decides which day is meant.
+Python, because the market's hours and the days with prices decide which day is meant.
 """
 
 from datetime import date, datetime, time, timedelta
@@ -12,12 +12,12 @@ from services.kit.text.times import Window
 
 MARKET_OPENS = time(9, 30)
 MARKET_CLOSES = time(16, 0)
-# Longer than any holiday: a gap that long means that the data ends before the question.
+# After a longer gap than that of any holiday the data ends before the question.
 LONGEST_CLOSURE = timedelta(days=5)
 
 
 def trading_day(scope: Scope) -> None:
-    """Narrow prices to the trading days that were asked for, and say which those are."""
+    """Narrow prices to the trading days that the time means, and note which those are."""
     window = scope.windows.get("time")
     newest = "get_stock_latest" in (scope.function.name, scope.instead_of)
     if newest or (window is not None and window.kind == "latest"):
@@ -32,7 +32,7 @@ def trading_day(scope: Scope) -> None:
     if window.granularity in ("day", "instant") and window.kind == "window" and window.start is not None:
         _day(scope, window, tickers)
         return
-    # The day of the question has no close yet; what the source has of it is a part of a day.
+    # The day of the question has no close yet, and its bar is partial.
     end = min(window.end or now.date(), now.date())
     if window.start is not None:
         scope.narrow(columns["date"] >= window.start.isoformat())
@@ -40,7 +40,7 @@ def trading_day(scope: Scope) -> None:
     scope.narrow(~columns["_is_partial"])
     if window.kind in ("first", "last"):
         scope.only(columns["date"], last=window.kind == "last")
-    _say_if_stale(scope, tickers, end - timedelta(days=1), now)
+    _note_if_stale(scope, tickers, end - timedelta(days=1), now)
 
 
 def _latest(scope: Scope, window: Window | None) -> None:
@@ -67,7 +67,7 @@ def _latest(scope: Scope, window: Window | None) -> None:
     scope.narrow(scope.columns["date"] < now.date().isoformat())
     scope.narrow(~scope.columns["_is_partial"])
     scope.only(scope.columns["date"], last=True)
-    _say_if_stale(scope, tickers, now.date(), now)
+    _note_if_stale(scope, tickers, now.date(), now)
 
 
 def _day(scope: Scope, window: Window, tickers: tuple[str, ...]) -> None:
@@ -82,7 +82,7 @@ def _day(scope: Scope, window: Window, tickers: tuple[str, ...]) -> None:
     price_daily = scope.tables["price_daily"]
     has_row: ColumnElement[bool] = price_daily.c.ticker.in_(tickers)
     if day != now.date():
-        # What a snapshot has of its own last day is a part of a day.
+        # The last bar of a snapshot may be partial.
         has_row &= ~price_daily.c.is_partial
     if scope.scalar(select(price_daily.c.date).where(has_row, price_daily.c.date == day.isoformat()).limit(1)):
         scope.narrow(columns["date"] == day.isoformat())
@@ -91,20 +91,20 @@ def _day(scope: Scope, window: Window, tickers: tuple[str, ...]) -> None:
         has_row, price_daily.c.date > day.isoformat(), price_daily.c.date < now.date().isoformat()
     )
     before = select(func.max(price_daily.c.date)).where(has_row, price_daily.c.date < day.isoformat())
-    found = (scope.scalar(after) if window.snap == "next" else None) or scope.scalar(before)
-    if found is None:
-        scope.narrow(columns["date"] == day.isoformat())
+    nearest = (scope.scalar(after) if window.snap == "next" else None) or scope.scalar(before)
+    scope.narrow(columns["date"] == (nearest or day.isoformat()))
+    if nearest is None:
         return
-    scope.narrow(columns["date"] == found)
-    scope.findings.notes.append(f"there was no trading on {day}; the nearest trading day is {found}")
-    if abs(date.fromisoformat(str(found)) - day) > LONGEST_CLOSURE:
+    scope.findings.notes.append(f"there was no trading on {day}; the nearest trading day is {nearest}")
+    if abs(date.fromisoformat(str(nearest)) - day) > LONGEST_CLOSURE:
         scope.findings.status = "stale"
 
 
-def _say_if_stale(scope: Scope, tickers: tuple[str, ...], wanted: date, now: datetime) -> None:
+def _note_if_stale(scope: Scope, tickers: tuple[str, ...], day: date, now: datetime) -> None:
+    """Note where the prices end, if a recent day is meant that they do not reach."""
     price_daily = scope.tables["price_daily"]
     last = scope.scalar(select(func.max(price_daily.c.date)).where(price_daily.c.ticker.in_(tickers)))
-    recent = wanted >= now.date() - timedelta(days=7)
-    if last is not None and recent and wanted - date.fromisoformat(str(last)) > LONGEST_CLOSURE:
+    recent = day >= now.date() - timedelta(days=7)
+    if last is not None and recent and day - date.fromisoformat(str(last)) > LONGEST_CLOSURE:
         scope.findings.status = "stale"
         scope.findings.notes.append(f"the prices known end on {last}")

@@ -1,4 +1,4 @@
-"""Which calls of the CRAG mock API a program about films needs, as what one returns leads to others."""
+"""The calls of the CRAG mock API for a program about films; the results of some lead to others."""
 
 from typing import Any, Final
 
@@ -7,14 +7,14 @@ from services.kg.load.values import text
 from services.kg.store.names import Surface
 from services.kit.concurrency import all_of
 
-# Years that the API has; outside of them its Oscars are an error.
+# Years of Oscars that the API has; others are an error.
 OSCAR_YEARS: Final = range(1990, 2022)
 MAX_FILMS = 150
 _CREDITS = ("get_person", "get_movie_person_cast", "get_movie_person_crew")
 
 
 async def fetch(live: Live) -> None:
-    """Films and people by name, the nominations of the years, and the films of whoever is meant."""
+    """Films and people by name, the nominations of the years, and the films of the people that are meant."""
     years = live.years(OSCAR_YEARS) if live.uses("get_movie_person_oscar", "get_year_movies") else []
     films, people, _ = await all_of(
         [
@@ -23,16 +23,16 @@ async def fetch(live: Live) -> None:
             all_of(live.fetch("movie/get_year_info", query=str(year)) for year in years),
         ]
     )
-    found = [one for result in people for one in objects(result)]
+    persons = [one for result in people for one in objects(result)]
     await live.put([record("movie/get_movie_info", one) for result in films for one in objects(result)])
-    await live.put([record("movie/get_person_info", one) for one in found])
+    await live.put([record("movie/get_person_info", one) for one in persons])
     if live.uses(*_CREDITS):
-        await _films_of(live, found)
+        await _films_of(live, persons)
 
 
 async def _films_of(live: Live, people: list[dict[str, Any]]) -> None:
-    """The films of whoever is meant, which people refer to by identifier."""
-    wanted: list[int] = []
+    """The films of the people that are meant, who have them by identifier."""
+    identifiers: list[int] = []
     surfaces = [
         Surface(str(one["id"]), str(one["name"]), float(len(one.get("acted_movies") or ())))
         for one in people
@@ -43,8 +43,8 @@ async def _films_of(live: Live, people: list[dict[str, Any]]) -> None:
         for one in people:
             if str(one.get("id")) in chosen:
                 for key in ("directed_movies", "acted_movies"):
-                    wanted += [film for film in one.get(key) or () if isinstance(film, int)]
-    unique = list(dict.fromkeys(wanted))
+                    identifiers += [film for film in one.get(key) or () if isinstance(film, int)]
+    unique = list(dict.fromkeys(identifiers))
     live.report.truncated |= len(unique) > MAX_FILMS
     films = await live.call_each("movie/get_movie_info_by_id", "query", unique[:MAX_FILMS])
     await live.put([record("movie/get_movie_info_by_id", one) for one in films if isinstance(one, dict)])

@@ -1,6 +1,8 @@
-"""Oscars as sources write them, which data cannot say: one award under many names, people within free text."""
+"""Oscars, which a mapping cannot describe: one award has many names, and people stand in free text."""
 
-from sqlalchemy import Connection, exists, select, update
+import math
+
+from sqlalchemy import and_, exists, select, update
 
 from services.kg.definition.vocabulary import Vocabulary
 from services.kg.domains import CATALOGUE
@@ -15,24 +17,24 @@ from services.kg.load.values import needed, text, truth, whole
 CATEGORIES = CATALOGUE.domains["movie"].folder.model("categories.yaml", Vocabulary)[0]
 # The 76th ceremony was held in 2004; they are yearly since 1935.
 _BEFORE_FIRST = 1928
-# A place in the credits that is not stated: after all that are.
+# The place of a credit without one: after all others.
 UNPLACED = 9_999
 
 
-def oscar(writer: Writer, stated: Row) -> None:
-    """One nomination, tied to the film by title and year and to its people by name.
+def oscar(writer: Writer, columns: Row) -> None:
+    """Put a nomination, tied to the film by title and year and to its people by name.
 
     Raises:
         BadRow: it has no year or category.
     """
-    year = whole(needed(stated, "year"), "year") or 0
-    category, nominee, film = needed(stated, "category"), text(stated.get("nominee")), text(stated.get("film"))
-    key, ceremony = CATEGORIES.code(category, year), whole(stated.get("ceremony"), "ceremony") or year - _BEFORE_FIRST
-    film_year = whole(stated.get("film_year"), "film_year") or year - 1
-    # Two sources that report a nomination write one row.
+    year = whole(needed(columns, "year"), "year") or 0
+    category, nominee, film = needed(columns, "category"), text(columns.get("nominee")), text(columns.get("film"))
+    key, ceremony = CATEGORIES.code(category, year), whole(columns.get("ceremony"), "ceremony") or year - _BEFORE_FIRST
+    film_year = whole(columns.get("film_year"), "film_year") or year - 1
+    # The same in every source.
     identifier = f"{ceremony}/{key}/{slug(film or '')}/{slug(nominee or '')}"
-    if (stated.get("occurrence") or 1) > 1:
-        identifier += f"/{stated['occurrence']}"
+    if (columns.get("occurrence") or 1) > 1:
+        identifier += f"/{columns['occurrence']}"
     row = {
         "oscar_id": identifier,
         "year": year,
@@ -42,49 +44,45 @@ def oscar(writer: Writer, stated: Row) -> None:
         "category_key": key,
         "nominee": nominee,
         "film": film,
-        "winner": truth(stated.get("winner"), "winner"),
+        "winner": truth(columns.get("winner"), "winner"),
         "movie_id": writer.registry.find(Mention("movie", film, near=film_year)) if film else None,
     }
     writer.graph.put("oscar", row)
-    # There the nominee is a country.
+    # The nominee of an international feature is a country.
     for name in () if key == "international_feature" else nominees(nominee or ""):
         person = writer.registry.make(Mention("movie_person", name, fill=True))
         writer.graph.put("oscar_nominee", {"oscar_id": identifier, "person_id": person})
 
 
 def after(graph: Graph, moment: str | None) -> None:
-    """Once all is read: credits without a place give way to those with one, and nominations find films read later."""
-    connection, cast = graph.connection, graph.tables["movie_cast"]
+    """Remove credits without a place if there are others with one, and tie nominations to films that came later."""
+    cast = graph.tables["movie_cast"]
     placed = cast.alias()
-    connection.execute(
-        cast.delete().where(
-            cast.c.ord == UNPLACED,
-            exists().where(
-                placed.c.movie_id == cast.c.movie_id, placed.c.person_id == cast.c.person_id, placed.c.ord != UNPLACED
-            ),
-        )
+    same = and_(placed.c.movie_id == cast.c.movie_id, placed.c.person_id == cast.c.person_id)
+    graph.connection.execute(
+        cast.delete().where(cast.c.ord == UNPLACED, exists().where(same, placed.c.ord != UNPLACED))
     )
-    _tie_oscars(graph, connection)
+    _tie_oscars(graph)
 
 
-def _tie_oscars(graph: Graph, connection: Connection) -> None:
+def _tie_oscars(graph: Graph) -> None:
     oscars, movie = graph.tables["oscar"], graph.tables["movie"]
-    films: dict[str, list[tuple[str, int]]] | None = None
-    untied = select(oscars.c.oscar_id, oscars.c.film, oscars.c.film_year, oscars.c.year).where(
-        oscars.c.movie_id.is_(None), oscars.c.film.is_not(None)
-    )
-    for identifier, film, film_year, year in connection.execute(untied).all():
-        if films is None:
-            films = {}
-            dated = select(movie.c.movie_id, movie.c.title, movie.c.release_date).where(
-                movie.c.release_date.is_not(None)
-            )
-            for key, title, released in connection.execute(dated):
-                films.setdefault(slug(title), []).append((key, int(released[:4])))
-        made_near = sorted((abs(made - (film_year or year - 1)), key) for key, made in films.get(slug(film), []))
-        if made_near and made_near[0][0] <= 1:
-            tied = update(oscars).where(oscars.c.oscar_id == identifier).values(movie_id=made_near[0][1])
-            connection.execute(tied)
+    untied = graph.connection.execute(
+        select(oscars.c.oscar_id, oscars.c.film, oscars.c.film_year, oscars.c.year).where(
+            oscars.c.movie_id.is_(None), oscars.c.film.is_not(None)
+        )
+    ).all()
+    if not untied:
+        return
+    films: dict[str, list[tuple[str, int]]] = {}
+    dated = select(movie.c.movie_id, movie.c.title, movie.c.release_date).where(movie.c.release_date.is_not(None))
+    for identifier, title, released in graph.connection.execute(dated):
+        films.setdefault(slug(title), []).append((identifier, int(released[:4])))
+    for oscar_id, film, film_year, year in untied:
+        distances = [(abs(made - (film_year or year - 1)), movie_id) for movie_id, made in films.get(slug(film), [])]
+        distance, nearest = min(distances, default=(math.inf, ""))
+        if distance <= 1:
+            graph.connection.execute(update(oscars).where(oscars.c.oscar_id == oscar_id).values(movie_id=nearest))
 
 
 RECORDS: dict[str, Put] = {"oscar": oscar}

@@ -1,7 +1,4 @@
-"""A chart is of a week: a day means the chart that stood on it.
-
-Python, because the week is that of the newest chart that the graph has before the day.
-"""
+"""The weekly chart of a day. Python, because it is the newest chart of the graph up to that day."""
 
 from datetime import date, timedelta
 
@@ -11,7 +8,7 @@ from services.kg.scope import Scope
 
 
 def chart_week(scope: Scope) -> None:
-    """Narrow a chart to the week that was asked for, the newest by default."""
+    """Narrow a chart to the week that the time means, the newest by default."""
     window = scope.windows.get("date")
     if window is not None and window.granularity in ("month", "quarter", "year", "range"):
         if window.start is not None:

@@ -1,4 +1,4 @@
-"""Which calls of the CRAG mock API a program about music needs, as what one returns leads to others."""
+"""The calls of the CRAG mock API for a program about music; the results of some lead to others."""
 
 from datetime import date, timedelta
 from typing import Final
@@ -22,7 +22,7 @@ async def fetch(live: Live) -> None:
             *(_artists(live, name) for name in live.names("artist")),
             *(_songs(live, name) for name in live.names("song")),
             *(_grammys(live, year) for year in years),
-            *(_chart(live, rank) for rank in live.wanted.ranks if live.uses("get_billboard")),
+            *(_chart(live, rank) for rank in live.lookup.ranks if live.uses("get_billboard")),
         ]
     )
 
@@ -51,14 +51,14 @@ async def _artist(live: Live, name: str) -> None:
 
 
 async def _song(live: Live, title: str, by: str | None) -> None:
-    """A work's date and country. Of works of one title the API knows only one; its author tells whether it is this."""
+    """A work's date and country, unless the API's only work of that title is of another author."""
     author, country, released = await all_of(
         live.call(f"music/get_song_{key}", query=title) for key in ("author", "release_country", "release_date")
     )
     if by is not None and text(author) not in (None, by):
         return
-    stated = {"author": by or author, "country": country, "date": released}
-    await live.put([record("music/get_song", stated, query=title)])
+    song = {"author": by or author, "country": country, "date": released}
+    await live.put([record("music/get_song", song, query=title)])
 
 
 async def _songs(live: Live, name: str) -> None:
@@ -74,18 +74,16 @@ async def _grammys(live: Live, year: int) -> None:
     artists, *_ = await all_of(
         live.fetch(f"music/grammy_get_best_{key}_by_year", query=year) for key in ("artist", "song", "album")
     )
-    # Who the best new artist is leads on to their birthplace, members and works.
+    # The best new artist leads on to their birthplace, members and works.
     if live.uses("get_person", "get_artist_works", "get_members"):
         await all_of(_artist(live, name) for name in texts(artists))
 
 
 def _chart_days(live: Live) -> list[str]:
-    """A week of days for each date: charts are weekly, and only their own date finds one."""
-    stated = [one for one in live.wanted.dates if len(one) == 10] or [live.now.date().isoformat()]
-    days = [
-        (date.fromisoformat(one) - timedelta(days=back)).isoformat() for one in stated[:3] for back in range(CHART_DAYS)
-    ]
-    return list(dict.fromkeys(days))
+    """The week of days before each date: charts are weekly, and the API finds one by its own date alone."""
+    dates = [one for one in live.lookup.dates if len(one) == 10] or [live.now.date().isoformat()]
+    days = [date.fromisoformat(one) - timedelta(days=back) for one in dates[:3] for back in range(CHART_DAYS)]
+    return list(dict.fromkeys(day.isoformat() for day in days))
 
 
 async def _chart(live: Live, rank: int) -> None:
@@ -102,5 +100,5 @@ async def _charted(live: Live, title: str, of_day: str) -> None:
     performer = charted[1][0] if isinstance(charted, list) and len(charted) == 2 and texts(charted[1]) else None
     if performer is None:
         performer = text(await live.call("music/get_song_author", query=title)) or "unknown"
-    stated = record("music/get_billboard_rank_date", [[title], [performer]], rank=rank, date=of_day)
-    await live.put([stated | {"attributes": dict(zip(_CHART_ATTRIBUTES, values, strict=True))}])
+    place = record("music/get_billboard_rank_date", [[title], [performer]], rank=rank, date=of_day)
+    await live.put([place | {"attributes": dict(zip(_CHART_ATTRIBUTES, values, strict=True))}])

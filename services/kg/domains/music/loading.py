@@ -1,4 +1,4 @@
-"""Grammys and charts as sources write them, which data cannot say: performers and workers within free text."""
+"""Grammys and charts, which a mapping cannot describe: performers and workers stand in free text."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -21,29 +21,29 @@ CATEGORIES = CATALOGUE.domains["music"].folder.model("categories.yaml", Vocabula
 BEFORE_FIRST = 1957
 # Awards whose nominee is a person or a band, not a song.
 _FOR_PEOPLE = re.compile(r"new artist|producer of the year|remixer of the year|classical producer", re.IGNORECASE)
-# Above so many rows a category on average, a year lists its nominees; the winner comes first.
+# A year with more rows a category on average lists its nominees, the winner first.
 _NOMINEES_A_CATEGORY = 3.0
 
 
-def grammy(writer: Writer, stated: Row) -> None:
-    """One award, tied to everyone whom it names, each by exact name; where `fill` is true others' spelling stays.
+def grammy(writer: Writer, columns: Row) -> None:
+    """Put an award, tied to everyone whom it names, each by exact name; with `fill` it sets only what is null.
 
     Raises:
         BadRow: it has no category, nominee or year.
     """
-    year = whole(needed(stated, "year"), "year") or 0
+    year = whole(needed(columns, "year"), "year") or 0
     if not 1900 <= year <= 2200:
         raise BadRow("year", "is no year")
-    category, nominee = needed(stated, "category"), text(stated.get("nominee"))
+    category, nominee = needed(columns, "category"), text(columns.get("nominee"))
     if nominee is None:
         raise BadRow("nominee", "is missing")
-    artist, others = text(stated.get("artist")), text(stated.get("workers"))
+    artist, others = text(columns.get("artist")), text(columns.get("workers"))
     key = CATEGORIES.code(category)
     identifier = f"{year}/{key}/{slug(nominee)}"
     for_people = _FOR_PEOPLE.search(category) is not None
     in_brackets = IN_BRACKETS.search(others or "")
     by = performers(artist or (in_brackets[1] if in_brackets else ""))
-    winner = stated.get("winner")
+    winner = columns.get("winner")
     row = {
         "grammy_id": identifier,
         "year": year,
@@ -54,24 +54,24 @@ def grammy(writer: Writer, stated: Row) -> None:
         "artist": artist,
         "workers": others,
         "winner": winner is None or truth(winner, "winner"),
-        # A source that names nobody leaves the work to one that does.
+        # Null leaves the work to a source that names a performer.
         "work_id": work(writer, nominee, by[0]) if by and not for_people else None,
     }
-    writer.graph.put("grammy", row, fill=stated["fill"])
+    writer.graph.put("grammy", row, fill=columns["fill"])
     names = credited(nominee) if for_people else []
     names += credited(artist) if artist else []
     names += [(name, " " not in name) for name in workers(others)] if others else []
-    seen: set[str] = set()
+    slugs: set[str] = set()
     for name, doubtful in names:
-        if slug(name) in seen or (doubtful and not writer.registry.knows("artist", name)):
+        if slug(name) in slugs or (doubtful and not writer.registry.knows("artist", name)):
             continue
-        seen.add(slug(name))
+        slugs.add(slug(name))
         person = writer.registry.make(Mention("artist", name, fill=True))
         writer.graph.put("grammy_artist", {"grammy_id": identifier, "artist_id": person})
 
 
 def work(writer: Writer, title: str, artist: str) -> str:
-    """The work of that title by that artist."""
+    """The identifier of the work of that title by that artist, which is put."""
     identifier = writer.registry.make(Mention("song", title, of=artist))
     maker = writer.registry.make(Mention("artist", artist))
     writer.graph.put("artist_work", {"artist_id": maker, "work_id": identifier})
@@ -79,7 +79,7 @@ def work(writer: Writer, title: str, artist: str) -> str:
 
 
 def winners(writer: Writer, read: Callable[[], Iterator[Mapping[str, Any]]]) -> Callable[[Row], Row]:
-    """A filter of a table of Grammys: of a year that lists nominees as if they had won, the first of a category won."""
+    """The filter of a table of Grammys: in a year that lists nominees, only the first of a category has won."""
     rows: dict[str, int] = {}
     categories: dict[str, set[str]] = {}
     for row in read():

@@ -1,4 +1,4 @@
-"""Which calls of the CRAG mock API a program about encyclopedia entries needs."""
+"""The calls of the CRAG mock API for a program about encyclopedia entries."""
 
 from services.kg.live.fill import Live
 from services.kit.concurrency import all_of

@@ -1,4 +1,4 @@
-"""Encyclopedia entries as sources write them, which data cannot say: summaries and infoboxes are wikitext."""
+"""Encyclopedia entries, whose summaries and infoboxes are wikitext, which a mapping cannot describe."""
 
 from collections.abc import Mapping
 

@@ -1,8 +1,8 @@
-"""Infobox values as plain text: links, templates, references and HTML resolved.
+"""Plain text of infobox values: links, templates, references and HTML resolved.
 
-Two forms come: wikitext as Wikipedia has it, and a form whose pipes are gone, `{{birth date 1954 11 23}}`. A library
-reads the markup; `wikitext.yaml` says what is kept of a template. Sources are hostile input: lengths are bounded, and
-a value with more markup than any infobox has is not parsed.
+Values are wikitext as Wikipedia has it, or without pipes, `{{birth date 1954 11 23}}`. mwparserfromhell reads the
+markup; `wikitext.yaml` says what is kept of a template. Sources are hostile: lengths are bounded, and a value with more
+markup than any infobox has is not parsed.
 """
 
 import html
@@ -27,7 +27,7 @@ MAX_OPENED = 400
 MAX_PASSES = 12
 
 _OPENED = re.compile(r"\{\{|\[\[|<(?=\w)")
-# What the parser leaves: a template whose name has a line break, for want of pipes; what is never closed; lone tags.
+# Left by the parser: templates with a line break in the name, as without pipes; what is never closed; lone tags.
 _TEMPLATE = re.compile(r"\{\{([^{}]*)\}\}")
 _STRAY = re.compile(r"<!--.*|<ref\b[^<>]*>.*|</?[a-zA-Z][^<>]*>", re.DOTALL | re.IGNORECASE)
 _QUOTES = re.compile(r"'{2,}")
@@ -118,16 +118,16 @@ def _data() -> Mapping[str, Any]:
 
 @cache
 def _templates() -> Mapping[str, tuple[str, Render]]:
-    """Name of a template to its kind and what writes it."""
+    """Name of a template -> its kind and what renders it."""
     data = _data()
-    found = {name: (kind, render) for kind, render in _RENDERS.items() for name in data[kind]}
+    templates = {name: (kind, render) for kind, render in _RENDERS.items() for name in data[kind]}
     for sign, names in data["signs"].items():
-        found |= {name: ("sign", lambda _, __, sign=sign: sign) for name in names}
+        templates |= {name: ("sign", lambda _, __, sign=sign: sign) for name in names}
     for prefix, names in data["prefixes"].items():
-        found |= {
+        templates |= {
             name: ("prefix", lambda arguments, _, prefix=prefix: prefix + "".join(arguments[:1])) for name in names
         }
-    return found
+    return templates
 
 
 def plain_text(value: str) -> str:
@@ -150,18 +150,18 @@ def plain_text(value: str) -> str:
 
 @cache
 def _layout() -> re.Pattern[str]:
-    """Keys of an infobox that only lay it out."""
+    """Keys of an infobox that are layout."""
     return re.compile("|".join(_data()["layout"].split()))
 
 
 @cache
 def _longest() -> int:
-    """Words of the longest name of a template."""
+    """The number of words of the longest name of a template."""
     return max(len(name.split()) for name in _templates())
 
 
 def facts(infobox: Mapping[str, object]) -> Iterator[tuple[str, str]]:
-    """Keys and plain values of an infobox, in its order, without what only lays it out (images, maps, colours)."""
+    """Keys and plain values of an infobox, in its order, without layout (images, maps, colours)."""
     count = 0
     for raw_key, raw_value in infobox.items():
         if count >= MAX_KEYS:
@@ -244,7 +244,7 @@ def _without_pipes(body: str) -> str:
             case "first":
                 return " ".join(tokens)
         return render(tokens, named)
-    # An unknown template: its name is the first word, and what is left is mostly what a reader would see.
+    # Of an unknown template the first word is its name, and most of the others are its text.
     return " ".join(word for word in words[1:] if not _NAMED_TOKEN.fullmatch(word))
 
 

@@ -1,6 +1,6 @@
-"""Last, next, and the games of a stretch of time; a day without a game is a fact of its own.
+"""The last game, the next one, and the games of a period; a period without a game is a fact of its own.
 
-Python, because kick-offs are on the clock of each league, and a source's own totals stand where it lists fewer games.
+Python, because kick-offs are on each league's clock, and a source's own totals replace those of an incomplete list.
 """
 
 from datetime import date, timedelta
@@ -25,13 +25,13 @@ COUNTS = ("games", "wins", "draws", "losses", "home_wins", "home_losses", "away_
 
 
 def last_game(scope: Scope) -> None:
-    """The newest game that had kicked off when the question was asked."""
+    """Narrow games to the newest one that had kicked off when the question was asked."""
     scope.narrow(_kickoff(scope) <= _stamp(scope))
     scope.only(scope.columns["date"], last=True)
 
 
 def next_game(scope: Scope) -> None:
-    """The first game that had not kicked off; a source taken later may know its result, which is not told."""
+    """Narrow games to the first one to come; its result is hidden, though a later source may have it."""
     scope.narrow(_kickoff(scope) > _stamp(scope))
     scope.only(scope.columns["date"], last=False)
     if scope.asked & {"result", "gf", "ga"}:
@@ -39,7 +39,7 @@ def next_game(scope: Scope) -> None:
 
 
 def periods(scope: Scope) -> None:
-    """Games of a window; where a source only states totals of that very window, those."""
+    """Narrow games to a window, with its totals: the source's own if it states more games than it lists."""
     window = scope.windows.get("time")
     if window is None:
         scope.narrow(scope.columns["date"] <= scope.today.isoformat())
@@ -56,12 +56,11 @@ def periods(scope: Scope) -> None:
     listed = _totals(scope, teams, start, end)
     scope.findings.summary = listed
     team_period = scope.tables["team_period"]
-    stated = select(team_period).where(
+    source_totals = select(team_period).where(
         team_period.c.team_id.in_(teams), team_period.c.start == start.isoformat(), team_period.c.end == end.isoformat()
     )
-    for row in scope.all(stated.limit(1)):
+    for row in scope.all(source_totals.limit(1)):
         if row._mapping["games"] > listed.get("games", 0):
-            # The games that are listed are not all: only the source's own totals are right.
             scope.findings.summary = {name: row._mapping[name] for name in COUNTS}
             scope.findings.stated = True
         elif not listed:
@@ -72,7 +71,7 @@ def periods(scope: Scope) -> None:
 
 
 def _totals(scope: Scope, teams: tuple[str, ...], start: date, end: date) -> dict[str, Any]:
-    """Games, results and scores over the window; nothing when there are no games."""
+    """Games, results and scores over the window; empty without games."""
     games = _games(scope)
 
     def count(*conditions: Any) -> Any:
@@ -110,7 +109,7 @@ def _nearest(scope: Scope, *, last: bool) -> None:
 
 
 def _no_event(scope: Scope, window: Window, teams: tuple[str, ...], start: date) -> None:
-    """A club of which games are known had none in the window: evidence that the question is wrong about that."""
+    """Report that the teams had no game, if the window is within a month of their games: the question is wrong."""
     games = _games(scope)
     own = games.c.team_id.in_(teams)
     first = scope.scalar(select(func.min(games.c.date)).where(own))

@@ -1,4 +1,4 @@
-"""Which calls of the CRAG mock API a program about games needs. It has no search: our list of teams tells spellings."""
+"""The calls of the CRAG mock API for a program about games. It has no search: our list of teams has the spellings."""
 
 from functools import lru_cache
 
@@ -27,10 +27,10 @@ async def fetch(live: Live) -> None:
 
 
 def _windows(live: Live) -> list[str]:
-    """Months or years of games: of the dates that are wanted, else the year of the question and those beside it."""
-    stated = [one[:7] for one in live.wanted.dates] + [str(year) for year in live.wanted.years]
-    if stated and not live.uses("get_soccer_last_game", "get_soccer_next_game"):
-        return list(dict.fromkeys(stated))[:MAX_WINDOWS]
+    """Months or years of games: those of the program's dates, else the question's year and the ones beside it."""
+    windows = [one[:7] for one in live.lookup.dates] + [str(year) for year in live.lookup.years]
+    if windows and not live.uses("get_soccer_last_game", "get_soccer_next_game"):
+        return list(dict.fromkeys(windows))[:MAX_WINDOWS]
     return [str(live.now.year + offset) for offset in (0, -1, 1)]
 
 
@@ -45,7 +45,7 @@ def _teams(sport: str) -> tuple[Surface, ...]:
 
 
 async def _games(live: Live, sport: str, name: str) -> None:
-    """Games of a team; a name that is not on our list goes as it is."""
+    """Games of a team, by its full name, else by the name in the program."""
     chosen = await live.choose(f"{sport}_team", name, _teams(sport))
     for team in dict.fromkeys((*chosen[:1], name)):
         call = f"sports/{sport}/get_games_on_date"

@@ -1,4 +1,4 @@
-"""Games as the CRAG mock API has them, which data cannot say: keys that are tuples, goals with penalties, two sides."""
+"""Games of the CRAG mock API, which a mapping cannot describe: tuples as keys, goals with penalties, two sides."""
 
 import ast
 import re
@@ -9,7 +9,7 @@ from services.kg.load.transforms import TRANSFORMS as COMMON
 from services.kg.load.transforms import Transform
 from services.kg.load.values import text
 
-# "1 (4)" is a draw that the penalties decided.
+# "1 (4)" is a draw, decided by penalties.
 _GOALS = re.compile(r"(\d+)(?:\.0)?(?:\s*\((\d+)\))?")
 _RESULTS = {"w": "W", "win": "W", "d": "D", "draw": "D", "l": "L", "lose": "L", "loss": "L"}
 _MAX_KEY = 500
@@ -17,7 +17,7 @@ _SIDES = (("home", "away"), ("away", "home"))
 
 
 def _soccer(value: object) -> list[dict[str, Any]]:
-    """Rows of a table by column, each a team's side of a game, whose key is league, season and team."""
+    """A team's side of a game for each row of a table by column, whose key is league, season and team."""
     rows: list[dict[str, Any]] = COMMON["by_column"](value)
     for row in rows:
         try:

@@ -14,24 +14,19 @@ from lab.crag_data.__main__ import app
 from services.kg.domains import CATALOGUE
 from services.kg.store.tables import stated_total
 from tests.unit.kg.graph import row
-
-
-def written(folder: pathlib.Path, *rows: dict[str, Any]) -> pathlib.Path:
-    folder.mkdir(exist_ok=True)
-    (folder / "some.jsonl").write_text("\n".join(json.dumps(one) for one in rows))
-    return folder
+from tests.unit.kg.library import write_lines
 
 
 def loaded(folder: pathlib.Path, *rows: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
     """Rows of all tables."""
     engine = create_engine(f"sqlite:///{folder / 'kg.sqlite'}")
-    report = load_folder(written(folder / "rows", *rows), engine)
+    report = load_folder(write_lines(folder / "rows", "some.jsonl", *rows).parent, engine)
     assert report.skipped == 0, [file.problems for file in report.files]
     with engine.connect() as connection:
         tables = [*CATALOGUE.tables.values(), stated_total]
-        found = {one.name: [dict(row._mapping) for row in connection.execute(select(one))] for one in tables}
+        rows_by_table = {one.name: [dict(row._mapping) for row in connection.execute(select(one))] for one in tables}
     engine.dispose()
-    return found
+    return rows_by_table
 
 
 def test_a_film_gets_its_cast_and_crew(tmp_path: pathlib.Path) -> None:
@@ -133,11 +128,12 @@ def test_totals_of_teams_and_a_day_s_one_game(tmp_path: pathlib.Path) -> None:
 
 def test_a_kind_that_is_not_there_is_refused(tmp_path: pathlib.Path) -> None:
     with pytest.raises(ValueError, match="no kind 'recipe'"):
-        convert(written(tmp_path / "rows", row("movie", "recipe", "Soup")), tmp_path / "out")
+        convert(write_lines(tmp_path, "some.jsonl", row("movie", "recipe", "Soup")), tmp_path / "out")
 
 
 def test_the_command_converts_what_the_graph_then_loads(tmp_path: pathlib.Path) -> None:
-    folder = written(tmp_path / "rows", row("movie", "movie", "Heat", release_date="1995-12-15"))
+    film = row("movie", "movie", "Heat", release_date="1995-12-15")
+    folder = write_lines(tmp_path / "rows", "some.jsonl", film).parent
     done = CliRunner().invoke(app, ["convert", str(folder), "--out", str(tmp_path / "out")])
     assert (done.exit_code, done.output) == (0, "some.jsonl: 1 records, 0 left out\n")
     with gzip.open(tmp_path / "out" / "some.jsonl.jsonl.gz", "rt") as file:

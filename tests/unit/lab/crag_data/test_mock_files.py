@@ -16,7 +16,8 @@ from sqlalchemy import Engine, create_engine
 from lab.crag_data import load_folder
 from lab.crag_data.mock_files import members
 from services.kg.load import LoadError
-from tests.unit.kg.graph import rows_of
+from tests.unit.kg.graph import row, rows_of
+from tests.unit.kg.library import write_lines
 
 DATA = pathlib.Path(__file__).parent / "data"
 
@@ -81,8 +82,8 @@ def test_films_people_and_years(store: Engine, folder: pathlib.Path) -> None:
     )
     report = load_folder(folder, store)
     assert report.skipped == 2
-    found = rows_of(store, "movie")[0]
-    assert (found["movie_id"], found["budget"], found["revenue"], found["rating"]) == ("27205", 160, None, None)
+    film = rows_of(store, "movie")[0]
+    assert (film["movie_id"], film["budget"], film["revenue"], film["rating"]) == ("27205", 160, None, None)
     assert rows_of(store, "movie_cast")[0]["person_id"] == "7"
     assert rows_of(store, "movie_crew")[0]["job"] == "Director"
     assert rows_of(store, "movie_person", person_id="7")[0]["birthday"] == "1974-11-11"
@@ -94,19 +95,14 @@ def test_films_people_and_years(store: Engine, folder: pathlib.Path) -> None:
 
 
 def test_entities_without_identifiers_become_those_that_have_one(store: Engine, folder: pathlib.Path) -> None:
-    row = {
-        "domain": "movie",
-        "kind": "movie",
-        "entity": "Dream Heist",
-        "attrs": {"release_date": "2010-07-16", "revenue": 830, "n_cast": 52, "cast": [{"name": "Ann Bee"}]},
-    }
-    (folder / "rows.jsonl").write_text(json.dumps(row))
+    attrs = {"release_date": "2010-07-16", "revenue": 830, "n_cast": 52, "cast": [{"name": "Ann Bee"}]}
+    write_lines(folder, "rows.jsonl", row("movie", "movie", "Dream Heist", **attrs))
     load_folder(folder, store)
     assert rows_of(store, "movie")[0]["movie_id"] == "dream-heist-2010-07-16"
     (folder / "movie_db.json").write_text(json.dumps({"dream heist": FILM}))
     load_folder(folder, store)
-    (found,) = rows_of(store, "movie")
-    assert (found["movie_id"], found["revenue"], found["length"]) == ("27205", 830, 148)
+    (film,) = rows_of(store, "movie")
+    assert (film["movie_id"], film["revenue"], film["length"]) == ("27205", 830, 148)
     assert [(one["movie_id"], one["person_id"]) for one in rows_of(store, "movie_cast")] == [("27205", "7")]
     assert rows_of(store, "stated_total")[0]["entity_id"] == "27205"
     assert {one["person_id"] for one in rows_of(store, "movie_person")} == {"7", "8"}
@@ -114,10 +110,9 @@ def test_entities_without_identifiers_become_those_that_have_one(store: Engine, 
 
 def test_a_huge_object_is_read_member_by_member(tmp_path: pathlib.Path) -> None:
     path = tmp_path / "big.json"
-    stated = {f"key {number}": {"n": number, "text": "é" * 3_000} for number in range(900)}
-    path.write_text(json.dumps(stated, ensure_ascii=False))
-    found = list(members(path))
-    assert dict(found) == stated
+    content = {f"key {number}": {"n": number, "text": "é" * 3_000} for number in range(900)}
+    path.write_text(json.dumps(content, ensure_ascii=False))
+    assert dict(members(path)) == content
 
 
 @pytest.mark.parametrize("broken", ["[1]", '{"a": 1', '{"a": tru}', "", '{"a" 1}'])

@@ -8,9 +8,18 @@ from lab.papers.ablation import ablate, columns, rankings, tune
 from lab.papers.data import Benchmark, Text, halves
 from lab.papers.measures import MAP, measure
 from proto.collections import BM25
-from services.gateway.papers.candidates import Candidate, Listing, Pool
+from services.gateway.papers.candidates import Candidate, Listing, Pool, Role
 from services.gateway.papers.query_forms import FEEDBACK, QUESTION, Form
 from services.gateway.papers.weights import EQUAL, Weights
+
+# Of each list the weight of what is relevant.
+SOURCES: list[tuple[str, Form, float, Role]] = [
+    (BM25, QUESTION, 0.3, "retrieval"),
+    ("mini", QUESTION, 0.6, "retrieval"),
+    (BM25, FEEDBACK, 0.0, "retrieval"),
+    ("mini", FEEDBACK, 0.0, "retrieval"),
+    ("fake/words", QUESTION, 0.4, "rescore"),
+]
 
 
 def made(questions: int, seed: int = 0) -> tuple[dict[str, Pool], Benchmark]:
@@ -21,47 +30,31 @@ def made(questions: int, seed: int = 0) -> tuple[dict[str, Pool], Benchmark]:
         names = [f"d{index}" for index in range(40)]
         relevant = set(draw.sample(names, 4))
 
-        def listed(
-            source: str,
-            form: Form,
-            knows: float,
-            role: str = "retrieval",
-            *,
-            names: list[str] = names,
-            relevant: set[str] = relevant,
-        ) -> Listing:
-            scores = {name: draw.random() + knows * (name in relevant) for name in names}
-            ordered = dict(sorted(scores.items(), key=lambda item: -item[1])[:30])
-            return Listing(source, form, ordered, role="rescore" if role == "rescore" else "retrieval")
-
-        lists = [
-            listed(BM25, QUESTION, 0.3),
-            listed("mini", QUESTION, 0.6),
-            listed(BM25, FEEDBACK, 0.0),
-            listed("mini", FEEDBACK, 0.0),
-            listed("fake/words", QUESTION, 0.4, "rescore"),
-        ]
+        lists = []
+        for source, form, weight, role in SOURCES:
+            scores = {name: draw.random() + weight * (name in relevant) for name in names}
+            best = dict(sorted(scores.items(), key=lambda item: -item[1])[:30])
+            lists.append(Listing(source, form, best, role=role))
         pools[f"q{number}"] = Pool({name: Candidate(name) for name in names}, lists)
         qrels[f"q{number}"] = dict.fromkeys(relevant, 1)
-    questions_ = {query: Text(query) for query in pools}
-    return pools, Benchmark("made", {}, questions_, qrels)
+    return pools, Benchmark("made", {}, {query: Text(query) for query in pools}, qrels)
 
 
 def test_every_step_is_there_in_order() -> None:
     pools, benchmark = made(40)
-    found = ablate(pools, benchmark, [])
-    assert [step.name for step in found.steps] == [
+    ablation = ablate(pools, benchmark, [])
+    assert [step.name for step in ablation.steps] == [
         "bm25 alone",
         "+ mini",
         "+ feedback",
         "+ re-scoring",
         "+ weights tuned on the other half",
     ]
-    assert [step.name for step in found.forms] == ["question, all retrievers", "+ feedback"]
-    assert found.best_single.name == "mini, question"
-    assert {step.name for step in found.others} == {"bm25, feedback", "mini, feedback", "re-scoring"}
-    assert (found.steps[0].values[MAP] == found.singles[0].values[MAP]).all()
-    assert found.steps[-1].values[MAP].mean() > found.steps[-2].values[MAP].mean()
+    assert [step.name for step in ablation.forms] == ["question, all retrievers", "+ feedback"]
+    assert ablation.best_single.name == "mini, question"
+    assert {step.name for step in ablation.others} == {"bm25, feedback", "mini, feedback", "re-scoring"}
+    assert (ablation.steps[0].values[MAP] == ablation.singles[0].values[MAP]).all()
+    assert ablation.steps[-1].values[MAP].mean() > ablation.steps[-2].values[MAP].mean()
 
 
 def test_weights_are_measured_on_the_other_half() -> None:
@@ -101,5 +94,5 @@ def test_a_ranking_has_only_what_its_lists_found() -> None:
 def test_a_list_that_a_question_lacks_is_no_obstacle() -> None:
     pools, benchmark = made(12)
     pools["q3"].lists.pop(2)
-    found = ablate(pools, benchmark, [])
-    assert len(found.steps) == 5
+    ablation = ablate(pools, benchmark, [])
+    assert len(ablation.steps) == 5

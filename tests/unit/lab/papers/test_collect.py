@@ -11,7 +11,7 @@ from pydantic import TypeAdapter
 
 from lab.evaluator.errors import MeshUnreachable
 from lab.evaluator.store import read_lines
-from lab.papers.collect import ENHANCEMENTS, LISTS, Collector, Enhanced, Found, collection_name, reranker_model
+from lab.papers.collect import ENHANCEMENTS, LISTS, Collector, Enhancement, StoredPool, collection_name, reranker_model
 from lab.papers.data import Benchmark, Text
 from proto.collections import CollectionInfo, CollectionName
 from services.gateway.mesh import Mesh
@@ -55,7 +55,7 @@ async def test_what_was_written_is_not_asked_for_again(collector: Collector, cor
     again = await collector.enhanced(prompts, ask=True, concurrency=2, on_step=steps.append)
     assert again == first
     assert len(corner.generator.requests) == 4
-    assert "keywords for 2" in collector.described(first)
+    assert "keywords for 2" in collector.description(first)
 
 
 async def test_other_prompts_make_other_enhancements(collector: Collector) -> None:
@@ -69,20 +69,20 @@ async def test_a_generator_that_fails_stops_it_and_leaves_what_there_is(collecto
     corner.faults["generator"].fault = "500"
     with pytest.raises(MeshUnreachable, match="enhancement"):
         await collector.enhanced(Prompts.read(), ask=True, concurrency=1, on_step=lambda _: None)
-    assert list(read_lines(collector.folder / ENHANCEMENTS, Enhanced)) == []
+    assert list(read_lines(collector.folder / ENHANCEMENTS, Enhancement)) == []
 
 
 async def test_lists_are_found_once_and_read_again(collector: Collector, corner: Corner) -> None:
     forms = await collector.enhanced(Prompts.read(), ask=True, concurrency=2, on_step=lambda _: None)
-    pools = await collector.found(forms, Prompts.read(), lambda _: None)
+    pools = await collector.pools(forms, Prompts.read(), lambda _: None)
     assert rank(pools["q1"], EQUAL)[0].id == "tide"
     assert len(pools["q1"].lists) == 2 * 4 + 1
     searches = len(corner.retriever.requests)
-    again = await collector.found(forms, Prompts.read(), lambda _: None)
+    again = await collector.pools(forms, Prompts.read(), lambda _: None)
     assert len(corner.retriever.requests) == searches
     assert [rank(pool, EQUAL) for pool in again.values()] == [rank(pool, EQUAL) for pool in pools.values()]
     # With other forms they are others.
-    await collector.found({}, Prompts.read(), lambda _: None)
+    await collector.pools({}, Prompts.read(), lambda _: None)
     assert len(corner.retriever.requests) > searches
 
 
@@ -97,9 +97,9 @@ async def test_lists_are_found_once_and_read_again(collector: Collector, corner:
 async def test_lists_of_other_models_and_documents_are_not_taken(
     collector: Collector, corner: Corner, other: dict[str, Any]
 ) -> None:
-    await collector.found({}, Prompts.read(), lambda _: None)
+    await collector.pools({}, Prompts.read(), lambda _: None)
     changed, searches = replace(collector, **other), len(corner.retriever.requests)
-    await changed.found({}, Prompts.read(), lambda _: None)
+    await changed.pools({}, Prompts.read(), lambda _: None)
     assert len(corner.retriever.requests) == 2 * searches
 
 
@@ -127,19 +127,19 @@ async def test_the_reranker_names_its_model() -> None:
 
 
 async def test_a_torn_line_is_found_again(collector: Collector, corner: Corner) -> None:
-    pools = await collector.found({}, Prompts.read(), lambda _: None)
+    pools = await collector.pools({}, Prompts.read(), lambda _: None)
     path = collector.folder / LISTS
     path.write_bytes(path.read_bytes()[:-20])
-    assert len(list(read_lines(path, Found))) == 1
-    again = await collector.found({}, Prompts.read(), lambda _: None)
+    assert len(list(read_lines(path, StoredPool))) == 1
+    again = await collector.pools({}, Prompts.read(), lambda _: None)
     assert [rank(pool, EQUAL) for pool in again.values()] == [rank(pool, EQUAL) for pool in pools.values()]
 
 
 async def test_what_falls_short_is_tried_again_and_never_kept(collector: Collector, corner: Corner) -> None:
     corner.retriever.fails_on = {1}
-    assert len(await collector.found({}, Prompts.read(), lambda _: None)) == 2
+    assert len(await collector.pools({}, Prompts.read(), lambda _: None)) == 2
     corner.faults["reranker"].fault = "500"
     (collector.folder / LISTS).unlink()
     with pytest.raises(MeshUnreachable, match="reranker"):
-        await collector.found({}, Prompts.read(), lambda _: None)
-    assert list(read_lines(collector.folder / LISTS, Found)) == []
+        await collector.pools({}, Prompts.read(), lambda _: None)
+    assert list(read_lines(collector.folder / LISTS, StoredPool)) == []

@@ -28,13 +28,13 @@ def plain(tmp_path: Path) -> Path:
 
 
 def test_the_plain_layout(plain: Path) -> None:
-    found = read(plain)
-    assert found.documents == {
+    benchmark = read(plain)
+    assert benchmark.documents == {
         "d1": Text("Tides", "The moon raises two bulges."),
         "2": Text("Bread", "A sour dough rises."),
     }
-    assert found.questions == {"q1": Text("why two tides?"), "q2": Text("what rises?")}
-    assert found.qrels == {"q1": {"d1": 2, "2": 0}, "q2": {"2": 1}}
+    assert benchmark.questions == {"q1": Text("why two tides?"), "q2": Text("what rises?")}
+    assert benchmark.qrels == {"q1": {"d1": 2, "2": 0}, "q2": {"2": 1}}
 
 
 @pytest.mark.parametrize(
@@ -68,19 +68,19 @@ def test_aqas_own_files(tmp_path: Path) -> None:
         {"question": "what?", "body": "", "pids": ["p9"]},
     ]
     (tmp_path / "qa_train.txt").write_text(lines(*questions))
-    found = read(tmp_path)
-    assert found.documents == {"p1": Text("Tides", "Two bulges."), "p2": Text("Bread")}
-    assert found.questions == {"1": Text("why two?", "<p>tides</p>")}
+    benchmark = read(tmp_path)
+    assert benchmark.documents == {"p1": Text("Tides", "Two bulges."), "p2": Text("Bread")}
+    assert benchmark.questions == {"1": Text("why two?", "<p>tides</p>")}
     # A paper that is not in the collection counts as missed, a question without any is left out.
-    assert found.qrels == {"1": {"p1": 1, "p9": 1}}
-    assert found.left_out == 1
+    assert benchmark.qrels == {"1": {"p1": 1, "p9": 1}}
+    assert benchmark.left_out == 1
     assert len(read(tmp_path, documents=False).questions) == 2
 
 
 def test_questions_without_a_relevant_document_are_left_out_and_counted(plain: Path) -> None:
     (plain / "qrels.txt").write_text("q1 0 d1 1\nq2 0 2 0\n")
-    found = read(plain)
-    assert (list(found.questions), found.left_out) == (["q1"], 1)
+    benchmark = read(plain)
+    assert (list(benchmark.questions), benchmark.left_out) == (["q1"], 1)
     (plain / "qrels.txt").write_text("q2 0 2 0\n")
     with pytest.raises(BadSource, match="no question"):
         read(plain)
