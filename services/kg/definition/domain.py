@@ -18,8 +18,7 @@ from services.kg.definition.tables import read_tables
 from services.kg.definition.texts import Texts, template
 from services.kg.definition.views import Sources, read_query
 from services.kg.language.catalogue import Catalogue, Domain, Function, Kind
-from services.kg.store.names import INDEX_TABLES
-from services.kg.store.names import name as name_table
+from services.kg.store.names import INDEX_TABLES, name_table
 from services.kg.store.tables import source, stated_total
 from services.kit.text.times import Calendar
 

@@ -17,8 +17,8 @@ from services.kg.store.names import (
     INDEX_TABLES,
     Surface,
     create_index,
-    name,
     name_posting,
+    name_table,
     normalise,
     refresh,
     replace_names,
@@ -342,7 +342,8 @@ def test_refresh_replaces_what_was_there() -> None:
             replace_names(connection, "movie", [Surface(title, title) for title in titles])
             replace_names(connection, "artist", [Surface("Heat", "Heat")])
             refresh(connection, ["movie", "artist"])
-        assert connection.execute(select(name.c.surface).where(name.c.kind == "movie")).scalars().all() == ["Heat"]
+        titles = connection.scalars(select(name_table.c.surface).where(name_table.c.kind == "movie"))
+        assert titles.all() == ["Heat"]
         assert len(connection.execute(select(name_posting)).all()) == 2
         for table in INDEX_TABLES:
             assert len(connection.execute(select(table)).all()) <= 10
@@ -357,7 +358,7 @@ def test_one_normal_form_of_one_entity_is_stored_once_with_its_heaviest_surface(
         create_index(connection)
         rows = [Surface("1", "The Wall", 1.0), Surface("1", "Wall", 3.0), Surface("2", "Wall", 2.0), Surface("3", "")]
         assert replace_names(connection, "song", rows) == 2
-        stored = connection.execute(select(name.c.entity_id, name.c.surface, name.c.weight)).all()
+        stored = connection.execute(select(name_table.c.entity_id, name_table.c.surface, name_table.c.weight)).all()
     assert sorted(map(tuple, stored)) == [("1", "Wall", 3.0), ("2", "Wall", 2.0)]
 
 

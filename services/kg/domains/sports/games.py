@@ -34,7 +34,7 @@ def next_game(scope: Scope) -> None:
     """The first game that had not kicked off; a source taken later may know its result, which is not told."""
     scope.narrow(_kickoff(scope) > _stamp(scope))
     scope.only(scope.columns["date"], last=False)
-    if scope.asked & {"result", "gf", "ga"}:
+    if scope.projected & {"result", "gf", "ga"}:
         scope.findings.notes.append("the next game has no result yet")
 
 

@@ -23,7 +23,7 @@ from services.kg.language.decoding import decoding_grammar, schema_text
 from services.kg.load.surfaces import index_names
 from services.kg.settings import KgSettings
 from services.kg.store.base import METADATA
-from services.kg.store.names import name
+from services.kg.store.names import name_table
 from services.kg.store.tables import stated_total
 from services.kg.verbalize import verbalize
 from tests.unit.kg.conftest import DIALECTS, database
@@ -121,7 +121,7 @@ def test_its_names_are_found_in_questions(graph: Engine, catalogue: Catalogue) -
 
 def test_names_are_as_popular_as_the_file_says(graph: Engine) -> None:
     with graph.connect() as connection:
-        rows = connection.execute(name.select().where(name.c.kind == "element")).mappings().all()
+        rows = connection.execute(name_table.select().where(name_table.c.kind == "element")).mappings().all()
     weights = {row["surface"]: row["weight"] for row in rows}
     assert weights["Quornium"] == pytest.approx(0.8245, abs=1e-3)
     assert weights["Xq"] == pytest.approx(0.9 * weights["Quornium"])
