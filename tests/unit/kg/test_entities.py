@@ -342,8 +342,8 @@ def test_refresh_replaces_what_was_there() -> None:
             replace_names(connection, "movie", [Surface(title, title) for title in titles])
             replace_names(connection, "artist", [Surface("Heat", "Heat")])
             refresh(connection, ["movie", "artist"])
-        titles = connection.scalars(select(name_table.c.surface).where(name_table.c.kind == "movie"))
-        assert titles.all() == ["Heat"]
+        stored = connection.scalars(select(name_table.c.surface).where(name_table.c.kind == "movie"))
+        assert stored.all() == ["Heat"]
         assert len(connection.execute(select(name_posting)).all()) == 2
         for table in INDEX_TABLES:
             assert len(connection.execute(select(table)).all()) <= 10
