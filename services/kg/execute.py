@@ -10,7 +10,7 @@ from sqlalchemy import ColumnElement, Connection, Engine, func, select
 from proto.kg import KgStatus
 from services.kg.compile import MAX_ROWS, Compiler
 from services.kg.entities import NameIndex
-from services.kg.errors import ExecutionTimeout, KgError, LanguageError, NoEntity, NothingKnown, ParseError
+from services.kg.errors import ExecutionTimeout, KgError, NothingKnown, ParseError
 from services.kg.language.bind import BoundCall, BoundCombine, BoundGroup, BoundQuery, BoundWhere
 from services.kg.language.catalogue import NUMERIC, Catalogue, Function, Key
 from services.kg.language.parse import Parsed, parse_each
@@ -100,11 +100,8 @@ class _Run:
             compiler.done.append(rows)
             return outcome
         except KgError as error:
-            expected = error.expected if isinstance(error, LanguageError) else ()
-            if isinstance(error, NoEntity):
-                expected = error.candidates
             entities = tuple(self._findings.entities)
-            return Outcome(source, error.status, entities=entities, message=str(error), expected=expected)
+            return Outcome(source, error.status, entities=entities, message=str(error), expected=error.expected)
         finally:
             # A statement without rows still counts for `*2`.
             if len(compiler.binder.functions) < number:

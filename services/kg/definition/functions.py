@@ -1,4 +1,4 @@
-"""Functions out of a domain's files; a part that names what is not there raises BrokenPart."""
+"""Functions out of a domain's files; a part that names something unknown raises BrokenPart."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
@@ -23,9 +23,9 @@ class Builder:
     """Makes the functions of one domain."""
 
     folder: Folder  # the domain's
-    sources: Sources  # what its views may select from
+    sources: Sources  # of its views
     kinds: frozenset[str]  # its kinds of names
-    hook: Callable[[str], Callable[..., Any]]  # finds a function of the folder's Python
+    hook: Callable[[str], Callable[..., Any]]  # name -> function of the folder's Python
 
     def function(self, name: str, part: FunctionPart) -> Function:
         """A function."""
@@ -104,7 +104,7 @@ def same(part: Part, kind: "type[DataclassInstance]") -> dict[str, Any]:
 
 
 def check_facets(functions: Mapping[str, Function], name: str) -> None:
-    """Facets of a function and their functions."""
+    """Check that the facets of a function name functions and keys."""
     for facet, one in functions[name].facets.items():
         place = ("facets", facet)
         _known(one.function, functions, "function", *place, "function")
@@ -115,10 +115,10 @@ def check_facets(functions: Mapping[str, Function], name: str) -> None:
 
 
 def _check(part: FunctionPart, columns: frozenset[str]) -> None:
-    """Fields that name keys or parameters of the same function."""
+    """Check the fields that name keys or parameters of the same function."""
     keys, parameters = part.keys, part.parameters
-    known: list[tuple[str, Iterable[str], Any, str]] = [
-        # A subject may be fetched for what is said of a row without being a key of its own.
+    fields_of_names: list[tuple[str, Iterable[str], Any, str]] = [
+        # The wording of a row may need a subject that is no key.
         ("subject", part.subject, {*keys, *columns}, "key"),
         *(("default", part.default, keys, "key"), ("presets", part.presets, keys, "key")),
         *(("event", filter(None, [part.event]), keys, "key"), ("apart", chain(*part.apart.items()), keys, "key")),
@@ -128,9 +128,9 @@ def _check(part: FunctionPart, columns: frozenset[str]) -> None:
         ("default_of", part.default_of, parameters, "parameter"),
         ("totals", (name.partition(" ")[0] for name in part.totals), parameters, "parameter"),
     ]
-    for place, names, those, what in known:
+    for field, names, known, what in fields_of_names:
         for name in names:
-            _known(name, those, what, place)
+            _known(name, known, what, field)
 
 
 def _known(name: str, known: Any, what: str, *place: str) -> None:

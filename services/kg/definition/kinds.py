@@ -24,7 +24,7 @@ def kind_of(
     also = "".join(f", {column} AS other_{number}" for number, column in enumerate(part.also))
     where = f" WHERE {part.where}" if part.where else ""
     aliases = folder.model(part.aliases, AliasesFile)[0].root if part.aliases else {}
-    # Read by the same parser as what the file says itself.
+    # The same parser checks it as the file's own SQL.
     sql = f"SELECT {part.id} AS id, {part.name} AS name{also} FROM {part.table}{where}"  # noqa: S608
     made: dict[str, Any] = {"name": name, "domain": folder.name, "table": part.table, "id": part.id, "key": part.name}
     made |= {"entities": select_of(read_query(sql, sources), sources), "also": tuple(part.also.values())}

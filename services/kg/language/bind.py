@@ -219,7 +219,7 @@ class Binder:
             return [self._condition(call.function, Condition("eq", name, (value,)))]
         except UnknownName as error:
             message = f"{call.function.name} has no parameter {name}"
-            raise UnknownName("parameter", message, expected=names) from error
+            raise UnknownName(message, expected=names) from error
 
     def _step(self, function: Function, step: tree.Step) -> list[BoundStep]:
         match step:
