@@ -185,7 +185,7 @@ class Answering:
     async def _program(self, mode: KgMode, task: _Task) -> Attempt:
         """A program by one writer, with its outcomes.
 
-        The writer mends its errors where it can, and where it has half as much time again as the first one took.
+        A second one mends the errors of the first where its writer can, and has half as much time again as that took.
         """
         first = await self._attempt(mode, task)
         wrong = [outcome for outcome in first.outcomes if outcome.status in MENDABLE]

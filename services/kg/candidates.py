@@ -135,17 +135,17 @@ def rows_of(connection: Connection, statement: Select[Any], **parameters: Any) -
 def search(connection: Connection, norm: str, kind: str, rules: NameRules, doubtful: float) -> list[Candidate]:
     """Entities whose names share words with this one, scored; codes that need not be meant by at most `doubtful`."""
     words = list(dict.fromkeys(tokens(norm)))[:MAX_QUERY_TOKENS]
-    known, total = _vocabulary(connection, kind, words)
+    vocabulary, total = _vocabulary(connection, kind, words)
     if not total:
         return []
-    groups = _groups(connection, kind, words, known)
+    groups = _groups(connection, kind, words, vocabulary)
     name_ids = _gather(connection, groups)
     if not name_ids:
         return []
     rows = rows_of(connection, _NAMES, name_ids=name_ids)
     names = {row: tokens(row.norm) for row in rows}
-    others = {token for row_tokens in names.values() for token in row_tokens} - known.keys()
-    counts = {token: spelling.entities for token, spelling in known.items()}
+    others = {token for row_tokens in names.values() for token in row_tokens} - vocabulary.keys()
+    counts = {token: spelling.entities for token, spelling in vocabulary.items()}
     counts |= {token: spelling.entities for token, spelling in _vocabulary(connection, kind, sorted(others))[0].items()}
     weights = _Weights(rules, counts, total)
     query = tokens(norm)
@@ -154,7 +154,7 @@ def search(connection: Connection, norm: str, kind: str, rules: NameRules, doubt
     candidates = []
     for row, row_tokens in names.items():
         is_code = rules.codes and row.surface.casefold() == row.entity_id.casefold()
-        score, how = _score(query, row_tokens, weights, known.keys())
+        score, how = _score(query, row_tokens, weights, vocabulary.keys())
         # One edit away from a ticker is another ticker, and "ICU Medical" need not be ICU.
         other_code = is_code and not (beside_code and set(row_tokens) <= set(query))
         if other_code or (how == "fuzzy" and not may_guess):
@@ -166,13 +166,13 @@ def search(connection: Connection, norm: str, kind: str, rules: NameRules, doubt
 def _vocabulary(connection: Connection, kind: str, words: Sequence[str]) -> tuple[dict[str, Spelling], int]:
     """The words that the vocabulary has, and the number of entities of the kind."""
     rows = connection.execute(_TOKENS, {"kind": kind, "words": ["", *words]})
-    known = {token: Spelling(token_id, entities) for token, token_id, entities in rows}
-    total = known.pop("", None)
-    return known, total.entities if total else 0
+    vocabulary = {token: Spelling(token_id, entities) for token, token_id, entities in rows}
+    total = vocabulary.pop("", None)
+    return vocabulary, total.entities if total else 0
 
 
 def _groups(
-    connection: Connection, kind: str, words: Sequence[str], known: Mapping[str, Spelling]
+    connection: Connection, kind: str, words: Sequence[str], vocabulary: Mapping[str, Spelling]
 ) -> list[list[Spelling]]:
     """For each word the tokens that it may be, itself and its nearest spellings; the rarest word first."""
     keys = {key for word in words for key in variant_keys(kind, word)}
@@ -182,7 +182,7 @@ def _groups(
     for word in words:
         allowed = _allowed_edits(word)
         others = sorted((OSA.distance(word, token), -near[token].entities, token) for token in near if token != word)
-        group = [known[word]] if word in known else []
+        group = [vocabulary[word]] if word in vocabulary else []
         group += [near[token] for edits, _, token in others if edits <= allowed][:MAX_SPELLINGS]
         if group:
             groups.append(group)
@@ -232,12 +232,12 @@ class _Weights:
 
 
 def _score(
-    query: Sequence[str], name: Sequence[str], weights: _Weights, known: Collection[str] = ()
+    query: Sequence[str], name: Sequence[str], weights: _Weights, vocabulary: Collection[str]
 ) -> tuple[float, How]:
     """Share of the words of both names, by weight, that they have in common, 0..1.
 
-    A misspelt word counts for its similarity, at the weight of the right spelling. Words that are `known` are not
-    misspelt.
+    A misspelt word counts for its similarity, at the weight of the right spelling. Words of the `vocabulary`
+    are not misspelt.
     """
     shortest = min(len(query), len(name))
     left, right = list(query), list(name)
@@ -251,7 +251,7 @@ def _score(
         return SAME_WORDS, "tokens"
     total, fuzzy = common, False
     for token in list(left):
-        similarity, best = max(((_similarity(token, other, known), other) for other in right), default=(0.0, ""))
+        similarity, best = max(((_similarity(token, other, vocabulary), other) for other in right), default=(0.0, ""))
         if similarity:
             left.remove(token)
             right.remove(best)
@@ -270,11 +270,11 @@ def _score(
     return min(SAME_WORDS, common / total) if total else 0.0, "fuzzy" if fuzzy else "tokens"
 
 
-def _similarity(word: str, other: str, known: Collection[str]) -> float:
+def _similarity(word: str, other: str, vocabulary: Collection[str]) -> float:
     """1 less the share of letters that differ; 0 when they are too many for a typo."""
     if word == other:
         return 1.0
-    if word in known and f"{word}s" != other and f"{other}s" != word:
+    if word in vocabulary and f"{word}s" != other and f"{other}s" != word:
         return 0.0
     allowed = min(_allowed_edits(word), _allowed_edits(other))
     if not allowed or abs(len(word) - len(other)) > allowed:

@@ -29,7 +29,7 @@ class LanguageError(KgError):
 
 
 class ParseError(LanguageError):
-    """The message says at which character reading stopped."""
+    """`expected` are texts that could stand where reading stopped."""
 
 
 class UnknownName(LanguageError):

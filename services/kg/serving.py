@@ -155,6 +155,7 @@ class Serving:
                 try:
                     self.graph = await self._make()
                 except Exception as error:
+                    # Whatever is wrong with the new graph, the old one goes on serving.
                     refused = version
                     log.error("the graph that was loaded cannot be read; the one before is served", error=str(error))
                     continue

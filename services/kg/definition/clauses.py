@@ -27,8 +27,8 @@ def is_member(table: Table, on: dict[str, str], column: str) -> Compare:
     """A row of a related table has one of the values, whatever their case."""
 
     def compare(c: Any, operator: Operator, values: tuple[Any, ...]) -> ColumnElement[bool]:
-        wanted = [str(value).lower().replace("_", " ") for value in values]
-        clause = exists().where(*_joined(c, table, on), func.lower(table.c[column]).in_(wanted))
+        texts = [str(value).lower().replace("_", " ") for value in values]
+        clause = exists().where(*_joined(c, table, on), func.lower(table.c[column]).in_(texts))
         return ~clause if operator == "neq" else clause
 
     return compare
@@ -38,9 +38,9 @@ def in_vocabulary(vocabulary: Vocabulary, codes: str, text: str, *, or_contains:
     """By the codes of the words; words without a code, or all with `or_contains`, are searched in the text."""
 
     def compare(c: Any, operator: Operator, values: tuple[Any, ...]) -> ColumnElement[bool]:
-        those = [code for value in values for code in vocabulary.find(str(value))]
-        clause = c[codes].in_(those) if those else _contains(c[text], values[:1])
-        if those and or_contains:
+        matches = [code for value in values for code in vocabulary.find(str(value))]
+        clause = c[codes].in_(matches) if matches else _contains(c[text], values[:1])
+        if matches and or_contains:
             clause |= _contains(c[text], values)
         return ~clause if operator == "neq" else clause
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from sqlalchemy import Table
 
@@ -16,6 +16,9 @@ from services.kg.language.catalogue import Compare, Function, Key, Parameter
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
+
+
+T = TypeVar("T", bound="DataclassInstance")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +41,9 @@ class Builder:
         parameters = tuple(self._parameter(one, parameter, columns) for one, parameter in part.parameters.items())
         keys = tuple(self._key(one, key, columns) for one, key in part.keys.items())
         _check(part, columns)
-        made: dict[str, Any] = {"parameters": parameters, "view": view, "keys": keys, "event": part.event or ""}
-        made |= {"refine": self.hook(part.python) if part.python else None}
-        return Function(name=name, domain=self.folder.name, **same(part, Function) | made)
+        values: dict[str, Any] = {"parameters": parameters, "view": view, "keys": keys, "event": part.event or ""}
+        values |= {"refine": self.hook(part.python) if part.python else None}
+        return build(Function, part, name=name, domain=self.folder.name, **values)
 
     def _key(self, name: str, part: KeyPart, columns: frozenset[str]) -> Key:
         place = ("keys", name)
@@ -49,9 +52,9 @@ class Builder:
             _known(part.kind, self.kinds, "kind", *place, "kind")
         if part.id is not None:
             _known(part.id, columns, "column of the view", *place, "id")
-        made: dict[str, Any] = {"kind": part.type, "entity": part.kind or "", "id_column": part.id or ""}
-        made |= {"compare": self._compare(name, part, columns), "spell": part.spell or ""}
-        return Key(name=name, **same(part, Key) | made)
+        values: dict[str, Any] = {"kind": part.type, "entity": part.kind or "", "id_column": part.id or ""}
+        values |= {"compare": self._compare(name, part, columns), "spell": part.spell or ""}
+        return build(Key, part, name=name, **values)
 
     def _compare(self, name: str, part: KeyPart, columns: frozenset[str]) -> Compare | None:
         place = ("keys", name, "compare")
@@ -93,14 +96,19 @@ class Builder:
             clause = clauses.among_members(table, part.through.on, part.through.column)
         elif part.like is not None:
             clause = clauses.like(part.like, squash=part.squash, or_unknown=part.or_unknown, drop=part.drop)
-        made: dict[str, Any] = {"kind": part.type, "entities": part.kinds, "clause": clause}
-        made |= {"column": part.column or "", "text_column": part.text_column or ""}
-        return Parameter(name=name, **same(part, Parameter) | made)
+        values: dict[str, Any] = {"kind": part.type, "entities": part.kinds, "clause": clause}
+        values |= {"column": part.column or "", "text_column": part.text_column or ""}
+        return build(Parameter, part, name=name, **values)
 
 
 def same(part: Part, kind: "type[DataclassInstance]") -> dict[str, Any]:
     """The fields of a part that an object of this kind has by the same name."""
     return {one.name: getattr(part, one.name) for one in fields(kind) if one.name in type(part).model_fields}
+
+
+def build(target: type[T], part: Part, /, **values: Any) -> T:
+    """An object with these values, and with the fields of a part that it has by the same name."""
+    return target(**same(part, target) | values)
 
 
 def check_facets(functions: Mapping[str, Function], name: str) -> None:

@@ -21,14 +21,14 @@ _ENVIRONMENT.filters["quoted"] = lambda values: [f'"{value}"' for value in value
 
 def template(text: str, names: Iterable[str]) -> Template:
     """A template over these names; BrokenPart where the text is no template, or has another name."""
-    known = frozenset(names)
+    possible = frozenset(names)
     try:
-        used, made = _compiled(text)
+        names_used, compiled = _compiled(text)
     except TemplateSyntaxError as error:
         raise BrokenPart(error.message or "cannot be read", line=error.lineno - 1) from None
-    if unknown := sorted(used - known):
-        raise BrokenPart(f"{', '.join(unknown)} cannot be named here; {', '.join(sorted(known))} can")
-    return made
+    if unknown := sorted(names_used - possible):
+        raise BrokenPart(f"{', '.join(unknown)} cannot be named here; {', '.join(sorted(possible))} can")
+    return compiled
 
 
 @lru_cache(maxsize=1_000)

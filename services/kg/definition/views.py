@@ -129,9 +129,9 @@ def select_of(query: exp.Query, sources: Sources, flags: Sequence[str] = ()) -> 
     if twice is not None:
         raise BrokenPart(f"{twice} is selected twice")
     types = {one.alias_or_name: one.type.this if one.type else None for one in typed.selects}
-    if wanted := [name for name in flags if types.get(name) == exp.DType.BOOLEAN]:
-        _as_numbers(typed, wanted)
-        types |= dict.fromkeys(wanted, exp.DType.INT)
+    if booleans := [name for name in flags if types.get(name) == exp.DType.BOOLEAN]:
+        _as_numbers(typed, booleans)
+        types |= dict.fromkeys(booleans, exp.DType.INT)
     text = _Text(_escaped(typed.sql("sqlite", comments=False)))
     text.query = typed
     columns = [column(name, _OF_TYPE.get(types[name], NULLTYPE)) for name in names]  # type: ignore[arg-type]
