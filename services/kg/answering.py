@@ -1,4 +1,4 @@
-"""From a question to facts: write a program, run it, let the model mend it once, put the rows into words."""
+"""From a question to facts: a program is written, run, mended once by its model, and its rows are put into words."""
 
 import asyncio
 import json
@@ -17,6 +17,7 @@ from services.kg.generate.rules.lexicon import lexicons
 from services.kg.generate.spans import Spotter, spots_in
 from services.kg.live import LiveExecutor
 from services.kg.outcome import Outcome
+from services.kg.settings import KgSettings
 from services.kg.settle import settle
 from services.kg.verbalize import verbalize
 from services.kit.budget import Budget
@@ -29,20 +30,20 @@ ORDER: tuple[KgStatus, ...] = (
     *("no_program", "parse_error"),
 )
 RANK = {status: rank for rank, status in enumerate(ORDER)}
-# What facts answer a question, and what is known not to have been.
+# Statuses with facts that answer a question, an absence among them.
 ANSWERED = frozenset({"ok", "stale", "no_event"})
-# What another program might mend; what the graph does not hold, none does.
+# Errors that another program might mend; facts that the graph lacks, none does.
 MENDABLE = frozenset({"parse_error", "unknown_key", "no_entity"})
 ROWS_IN_RESPONSE = 50
-# Kept for execution and for putting rows into words when a program is written.
+# Left for running a program and putting its rows into words.
 EXECUTE_RESERVE_S = 0.5
-# Asking which models are served is a look-up.
-ASK_CAP_S = 1.0
+# For the look-up of the models that the generator serves.
+LOOK_UP_CAP_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """A program with what came of it."""
+    """A program with its outcomes."""
 
     written: Written
     outcomes: tuple[Outcome, ...]
@@ -52,24 +53,23 @@ class Attempt:
 
     @property
     def status(self) -> KgStatus:
-        return min((one.status for one in self.outcomes), key=lambda status: RANK[status], default="no_program")
+        return min((one.status for one in self.outcomes), key=RANK.__getitem__, default="no_program")
 
 
 @dataclass(frozen=True, slots=True)
 class _Task:
-    """A question on its way to facts."""
+    """A question with its time and its budget."""
 
     request: KgRequest
-    now: datetime  # when it is asked
-    budget: Budget  # for writing
-    execute_cap_s: float  # for running one program
+    now: datetime  # when the question is asked
+    budget: Budget  # for writing programs
 
 
 class Answering:
     """Answers questions from the graph.
 
-    `writers` are by mode, `rules` among them; `as_of` is the last day that a domain's sources know; without `spotter`
-    no name is known of a question; `live` runs programs against a live API instead of the store.
+    `writers` are by mode, `rules` among them; `as_of` has the last day that a domain's sources know; without `spotter`
+    no names of a question are known; `live` runs programs against a live API instead of the store.
     """
 
     def __init__(
@@ -78,10 +78,8 @@ class Answering:
         writers: Mapping[str, Writer],
         as_of: Mapping[str, str],
         llm: LLM,
+        settings: KgSettings,
         *,
-        adapter: str,
-        base_model_writes: bool,
-        workers: int,
         spotter: Spotter | None = None,
         live: LiveExecutor | None = None,
     ) -> None:
@@ -89,35 +87,32 @@ class Answering:
         self._writers = writers
         self._as_of = as_of
         self._llm = llm
-        self._adapter = adapter
-        self._base_model_writes = base_model_writes
+        self._settings = settings
         self._spotter = spotter
         self._live = live
-        self._pool = ThreadPoolExecutor(workers, thread_name_prefix="kg")
+        self._pool = ThreadPoolExecutor(settings.kg_workers, thread_name_prefix="kg")
 
     def close(self) -> None:
         self._pool.shutdown(wait=False, cancel_futures=True)
 
-    async def answer(
-        self, request: KgRequest, budget: Budget, *, write_cap_s: float, execute_cap_s: float
-    ) -> KgResponse:
+    async def answer(self, request: KgRequest, budget: Budget) -> KgResponse:
         """Facts for a question.
 
         Raises:
             ServiceFailure: the LLM failed and the mode asks for it alone.
         """
         now = request.query_time or datetime.now(tz=ASKER)
-        writing = budget.within(budget.elapsed_ms() / 1000 + write_cap_s)
-        task, attempt = await self._place(_Task(request, now, writing, execute_cap_s))
+        writing = budget.within(budget.elapsed_ms() / 1000 + self._settings.kg_write_cap_s)
+        task, attempt = await self._place(_Task(request, now, writing))
         if request.mode not in ("auto", "rules"):
             attempt = await self._program(request.mode, task)
         elif attempt is None:
             # Rules cost milliseconds and are right more often than small models; a model fails elsewhere than they do.
             attempt = await self._program("rules", task)
         degraded: list[Degradation] = []
-        if request.mode == "auto" and RANK[attempt.status] > RANK["no_event"]:
+        if request.mode == "auto" and attempt.status not in ANSWERED:
             try:
-                if await self._model_may_find(task.request) and await self._model_writes(task.request.domain, writing):
+                if await self._names_entities(task.request) and await self._model_writes(task.request.domain, writing):
                     attempt = _better(attempt, await self._program("program", task))
             except (ServiceFailure, TimeoutError) as error:
                 reason = error.reason if isinstance(error, ServiceFailure) else "timeout"
@@ -125,52 +120,52 @@ class Answering:
         return self._response(attempt, task.request, now, degraded)
 
     async def _place(self, task: _Task) -> tuple[_Task, Attempt | None]:
-        """The task in the domain that its question belongs to, and what the rules brought there if they were asked.
+        """The task in the domain that its question belongs to, with the attempt of the rules there, if they ran.
 
-        Its label is one of the benchmark's five. A domain that somebody added is asked as well, and has the question
-        where its rules answer it, or where it knows more of its names than the label's domain and neither answers.
+        The label is one of the bundled domains. An added domain has the question where its rules answer it, or where
+        it knows more of the question's names than the label's domain and neither answers.
         """
         request, domains = task.request, self._executor.catalogue.domains.values()
         added = tuple(domain.name for domain in domains if not domain.bundled)
         if not added or request.domain in added:
             return task, None
-        tried: list[tuple[tuple[int, int], _Task, Attempt]] = []
+        attempts: list[tuple[tuple[int, int], _Task, Attempt]] = []
         for domain in (*added, request.domain):
             placed = replace(task, request=request.model_copy(update={"domain": domain}))
             attempt = await self._program("rules", placed)
-            if attempt.status in ANSWERED:
-                tried.append(((RANK[attempt.status], 0), placed, attempt))
-            else:
+            rank = (RANK[attempt.status], 0)
+            if attempt.status not in ANSWERED:
                 spots = await spots_in(request.query, domain, self._spotter)
-                known = sum({(spot.start, spot.end): spot.end - spot.start for spot in spots}.values())
+                known_chars = sum({(spot.start, spot.end): spot.end - spot.start for spot in spots}.values())
                 # Of two that know as much, the label's.
-                tried.append(((len(ORDER), -2 * known - (domain == request.domain)), placed, attempt))
-        _, placed, attempt = min(tried, key=lambda one: one[0])
+                rank = (len(ORDER), -2 * known_chars - (domain == request.domain))
+            attempts.append((rank, placed, attempt))
+        _, placed, attempt = min(attempts, key=lambda one: one[0])
         return placed, attempt
 
-    async def _model_may_find(self, request: KgRequest) -> bool:
-        """Whether the question names anything that the graph knows: about all else no program finds a row.
+    async def _names_entities(self, request: KgRequest) -> bool:
+        """Whether the question names anything that the graph knows: about anything else no program finds a row.
 
         Rules find the rest: questions that name a year and an award only, and names that are misspelt.
         """
         return self._spotter is None or bool(await spots_in(request.query, request.domain, self._spotter))
 
     async def _model_writes(self, domain: str, budget: Budget) -> bool:
-        """Whether there is a model that was taught to write programs of this domain, or can without."""
-        if self._base_model_writes:
+        """Whether a model is served that writes programs of this domain: by training, or from examples alone."""
+        if self._settings.kg_base_model_writes:
             return True
-        taught = self._executor.catalogue.domains[domain].bundled
-        return taught and await self._llm.serves(self._adapter, allow_s=budget.allow(ASK_CAP_S))
+        trained = self._executor.catalogue.domains[domain].bundled
+        return trained and await self._llm.serves(self._settings.kg_adapter, allow_s=budget.allow(LOOK_UP_CAP_S))
 
-    async def execute(self, request: KgExecuteRequest, budget: Budget, *, execute_cap_s: float) -> KgResponse:
-        """Facts of a program that came with the request.
+    async def execute(self, request: KgExecuteRequest, budget: Budget) -> KgResponse:
+        """Facts of the request's own program.
 
         Raises:
             ParseError: the whole is too long, has too many statements or is nested too deeply.
         """
         now = request.query_time or datetime.now(tz=ASKER)
-        written = Written(request.program, "auto")
-        attempt = await self._run(written, request.domain, now, budget.allow(execute_cap_s))
+        seconds = budget.allow(self._settings.execute_cap_s)
+        attempt = await self._run(Written(request.program, "auto"), request.domain, now, seconds)
         return self._response(attempt, request, now)
 
     async def _attempt(self, mode: KgMode, task: _Task, feedback: str = "") -> Attempt:
@@ -181,16 +176,16 @@ class Answering:
             )
         write_ms = (time.monotonic() - began) * 1000
         try:
-            attempt = await self._run(written, request.domain, task.now, task.execute_cap_s)
+            attempt = await self._run(written, request.domain, task.now, self._settings.execute_cap_s)
         except ParseError as error:
             failed = Outcome(written.program[:200], "parse_error", message=str(error))
             attempt = Attempt(written, (failed,))
         return replace(attempt, write_ms=write_ms, calls=int(written.completion_tokens > 0))
 
     async def _program(self, mode: KgMode, task: _Task) -> Attempt:
-        """A program by one writer, and what running it brought.
+        """A program by one writer, with its outcomes.
 
-        A second one is tried where its writer could mend the errors of the first and has the time that it took again.
+        A second one mends the errors of the first where its writer can, and has half as much time again as that took.
         """
         first = await self._attempt(mode, task)
         wrong = [outcome for outcome in first.outcomes if outcome.status in MENDABLE]
@@ -207,7 +202,7 @@ class Answering:
 
     async def _run(self, written: Written, domain: str, now: datetime, seconds: float) -> Attempt:
         began = time.monotonic()
-        # What a live API serves are the bundled domains; another has its rows in the store.
+        # A live API serves the bundled domains; the rows of others are in the store.
         if self._live is not None and self._executor.catalogue.domains[domain].bundled:
             outcomes = await self._live.execute(written.program, domain=domain, query_time=now, budget=Budget(seconds))
         else:
@@ -250,9 +245,9 @@ class Answering:
 
 
 def _better(rules: Attempt, model: Attempt) -> Attempt:
-    """The model's attempt where it found something, with the time of both; else that of the rules."""
-    found = model if RANK[model.status] <= RANK["no_event"] else rules
-    return replace(found, calls=model.calls, write_ms=rules.write_ms + model.write_ms)
+    """The model's attempt where it has an answer, else that of the rules; with the time of both."""
+    better = model if model.status in ANSWERED else rules
+    return replace(better, calls=model.calls, write_ms=rules.write_ms + model.write_ms)
 
 
 def _statement(outcome: Outcome, text: str) -> KgStatement:

@@ -37,7 +37,7 @@ from services.kit.telemetry import Metrics, log
 
 
 class State(TypedDict):
-    """What handlers get."""
+    """The objects that handlers share."""
 
     serving: Serving
     settings: KgSettings
@@ -51,30 +51,23 @@ router = APIRouter()
 @router.post("/kg/query", summary="Facts for a question, with the program that fetched them.", tags=["kg"])
 async def post_query(body: KgRequest, state: Given) -> KgResponse:
     """Write a program for the question, run it, and say its facts in words."""
-    settings = state["settings"]
-    caps = {"write_cap_s": settings.kg_write_cap_s, "execute_cap_s": settings.execute_cap_s}
-    return await _facts(state, body.domain, lambda graph, budget: graph.answering.answer(body, budget, **caps))
+    return await _facts(state, body.domain, lambda answering, budget: answering.answer(body, budget))
 
 
 @router.post("/kg/execute", summary="Facts of a program.", tags=["kg"])
 async def post_execute(body: KgExecuteRequest, state: Given) -> KgResponse:
     """Run a program in the regularized language; a statement that is wrong says so and does not cost the others."""
-    cap_s = state["settings"].execute_cap_s
-    return await _facts(
-        state, body.domain, lambda graph, budget: graph.answering.execute(body, budget, execute_cap_s=cap_s)
-    )
+    return await _facts(state, body.domain, lambda answering, budget: answering.execute(body, budget))
 
 
-async def _facts(
-    state: State, domain: str, facts: Callable[[ServedGraph, Budget], Awaitable[KgResponse]]
-) -> KgResponse:
+async def _facts(state: State, domain: str, facts: Callable[[Answering, Budget], Awaitable[KgResponse]]) -> KgResponse:
     graph = state["serving"].graph
     domains = graph.store.catalogue.domains
     if domain not in domains:
         message = f"there is no domain {domain}: {', '.join(domains)}"
         raise InvalidRequest(message, errors=(FieldError(field="domain", message=message),))
     try:
-        response = await facts(graph, current_budget.get() or Budget(state["settings"].max_deadline_s))
+        response = await facts(graph.answering, current_budget.get() or Budget(state["settings"].max_deadline_s))
     except (ServiceFailure, TimeoutError) as error:
         raise Unavailable(f"no program was written or run: {str(error) or 'timeout'}") from error
     except ParseError as error:
@@ -117,14 +110,14 @@ async def _ready(request: Request) -> Readiness:
 def create_app(settings: KgSettings | None = None, *, transport: httpx.AsyncBaseTransport | None = None) -> FastAPI:
     """The KG-API-parser's application.
 
-    `transport` is how the generator is reached; tests put a whole application behind it.
+    `transport` leads to the generator; tests put a whole application behind it.
 
     Raises:
-        BrokenDomain: a folder of `CRAGMESH_KG_DOMAINS` is no domain's; the message names file, line, key and reason.
+        BrokenDomain: a folder of `CRAGMESH_KG_DOMAINS` is broken; the message names file, line, key and reason.
     """
     settings = settings or KgSettings()
-    every = read_catalogue(CATALOGUE, settings.kg_domains)
-    lexicons(every)
+    catalogue = read_catalogue(CATALOGUE, settings.kg_domains)
+    lexicons(catalogue)
     metrics = Metrics("kg")
 
     @asynccontextmanager
@@ -133,8 +126,8 @@ def create_app(settings: KgSettings | None = None, *, transport: httpx.AsyncBase
         async with http_client(transport) as http:
             llm = generator(settings, http, breaker=settings.breaker())
 
-            async def graph() -> ServedGraph:
-                store = await asyncio.to_thread(open_graph, settings.kg_database, every)
+            async def make_graph() -> ServedGraph:
+                store = await asyncio.to_thread(open_graph, settings.kg_database, catalogue)
                 try:
                     answering = await _answering(settings, store, llm, encoder, http)
                 except BaseException:
@@ -143,7 +136,7 @@ def create_app(settings: KgSettings | None = None, *, transport: httpx.AsyncBase
                 return ServedGraph(store, answering)
 
             try:
-                serving = Serving(settings.kg_database, await graph(), graph, leave_s=settings.max_deadline_s)
+                serving = Serving(settings.kg_database, await make_graph(), make_graph, leave_s=settings.max_deadline_s)
             except SQLAlchemyError as error:
                 raise StoreError(f"the knowledge graph cannot be read: {error}") from error
             try:
@@ -166,32 +159,21 @@ def create_app(settings: KgSettings | None = None, *, transport: httpx.AsyncBase
 async def _answering(
     settings: KgSettings, store: Store, llm: LLM, encoder: Encoder, http: httpx.AsyncClient
 ) -> Answering:
-    """What answers from a store, warm."""
+    """An `Answering` over a store, warm."""
     catalogue = store.catalogue
     names = NameIndex(store.engine, catalogue)
-    taught: dict[str, Any] = {"adapter": settings.kg_adapter, "examples": settings.kg_examples}
-    writers = await asyncio.to_thread(build_writers, llm, catalogue, names, encoder, **taught)
-    answering = Answering(
-        *(Executor(store.engine, names, catalogue), writers, store.as_of, llm),
-        adapter=settings.kg_adapter,
-        base_model_writes=settings.kg_base_model_writes,
-        workers=settings.kg_workers,
-        # A live API's names are its own.
-        spotter=None if settings.kg_live_url else Spotter(store.engine, catalogue),
-        live=await asyncio.to_thread(_live, settings, http, catalogue),
-    )
-    # A live API is not ours to be asked for nothing.
-    if settings.kg_live_url is None:
-        await _warm_up(answering, settings, catalogue)
+    prompting: dict[str, Any] = {"adapter": settings.kg_adapter, "examples": settings.kg_examples}
+    writers = await asyncio.to_thread(build_writers, llm, catalogue, names, encoder, **prompting)
+    executor = Executor(store.engine, names, catalogue)
+    if settings.kg_live_url is not None:
+        # A live API has names of its own, and gets no requests for a warm-up.
+        client = ServiceClient("live", str(settings.kg_live_url), http, breaker=settings.breaker())
+        live = await asyncio.to_thread(LiveExecutor, client, catalogue)
+        return Answering(executor, writers, store.as_of, llm, settings, live=live)
+    spotter = Spotter(store.engine, catalogue)
+    answering = Answering(executor, writers, store.as_of, llm, settings, spotter=spotter)
+    await _warm_up(answering, settings, catalogue)
     return answering
-
-
-def _live(settings: KgSettings, http: httpx.AsyncClient, catalogue: Catalogue) -> LiveExecutor | None:
-    """What runs programs against a live API; None where there is none."""
-    if settings.kg_live_url is None:
-        return None
-    client = ServiceClient("live", str(settings.kg_live_url), http, breaker=settings.breaker())
-    return LiveExecutor(client, catalogue)
 
 
 def _encoder(settings: KgSettings) -> Encoder:
@@ -210,10 +192,7 @@ async def _warm_up(answering: Answering, settings: KgSettings, catalogue: Catalo
         if not domain.warm_up:
             continue
         request = KgRequest(query=domain.warm_up, domain=domain.name, mode="rules")
-        budget = Budget(settings.max_deadline_s)
         try:
-            await answering.answer(
-                request, budget, write_cap_s=settings.kg_write_cap_s, execute_cap_s=settings.kg_execute_cap_s
-            )
+            await answering.answer(request, Budget(settings.max_deadline_s))
         except (KgError, TimeoutError) as error:
             log.warning("the warm-up failed", domain=domain.name, error=str(error))

@@ -1,4 +1,4 @@
-"""Names that share words with a name, spelt alike or nearly so, scored by how much of both names is covered.
+"""Names that share words with a name, spelt alike or nearly so, scored by the share of both names that is covered.
 
 Each word counts by its rarity among names of the kind: "oramed" covers "Oramed Pharmaceuticals" well, because half of a
 stock exchange is called Pharmaceuticals, while a tribute band's other word is as rare as the band's own. Misspelt words
@@ -8,18 +8,26 @@ count by their edit distance.
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any, Literal, NamedTuple
 
 from rapidfuzz.distance import OSA
 from sqlalchemy import Connection, Select, bindparam, exists, select
 
 from services.kg.language.catalogue import NameRules
-from services.kg.store.names import MIN_FUZZY_CHARS, name_posting, name_token, name_variant, tokens, variant_keys
-from services.kg.store.names import name as name_table
+from services.kg.store.names import (
+    MIN_FUZZY_CHARS,
+    name_posting,
+    name_table,
+    name_token,
+    name_variant,
+    tokens,
+    variant_keys,
+)
 
 How = Literal["exact", "alias", "tokens", "fuzzy"]
 
-# The score of names of the same words in another order or spelling.
+# The score of names with the same words in another order or spelling.
 SAME_WORDS = 0.95
 # Weight of a word that says little ("inc", "fc"), where a rare one has 1.
 LIGHT = 0.08
@@ -36,8 +44,8 @@ CONTRADICTION = 1.5
 FIRST_LETTER = 0.12
 # One edit makes another ticker of a short name, so a short company name is not guessed.
 MIN_FUZZY_CODE_CHARS = 6
-# Bounds of the work for one name: spellings of a word, names of a word, names read for two words together and of those
-# kept, and names that are scored.
+# Bounds of the work for one name: spellings of a word, names of a word, names read for two words together and those of
+# them that have both, and names that are scored.
 MAX_SPELLINGS = 4
 NAMES_OF_TOKEN = 40
 NAMES_READ_FOR_PAIR = 1_000
@@ -63,11 +71,16 @@ class Candidate:
 
 
 class Row(NamedTuple):
+    """A name in the index."""
+
     kind: str
     entity_id: str
     surface: str
     norm: str
     weight: float
+
+    def candidate(self, score: float, how: How) -> Candidate:
+        return Candidate(self.entity_id, self.surface, score, self.weight, how, self.kind)
 
 
 class Spelling(NamedTuple):
@@ -93,21 +106,21 @@ _OF_TOKEN = (
     .order_by(name_posting.c.rank, name_posting.c.name_id)
     .limit(NAMES_OF_TOKEN)
 )
-_read = (
+_first_names = (
     select(name_posting.c.rank, name_posting.c.name_id)
     .where(name_posting.c.token_id == bindparam("token_id"))
     .order_by(name_posting.c.rank, name_posting.c.name_id)
     .limit(NAMES_READ_FOR_PAIR)
     .subquery()
 )
-_other = name_posting.alias()
+_other_postings = name_posting.alias()
 _OF_PAIR = (
-    select(_read.c.name_id)
+    select(_first_names.c.name_id)
     .where(
         exists().where(
-            _other.c.token_id.in_(bindparam("others", expanding=True)),
-            _other.c.rank == _read.c.rank,
-            _other.c.name_id == _read.c.name_id,
+            _other_postings.c.token_id.in_(bindparam("others", expanding=True)),
+            _other_postings.c.rank == _first_names.c.rank,
+            _other_postings.c.name_id == _first_names.c.name_id,
         )
     )
     .limit(NAMES_OF_PAIR)
@@ -120,91 +133,86 @@ def rows_of(connection: Connection, statement: Select[Any], **parameters: Any) -
 
 
 def search(connection: Connection, norm: str, kind: str, rules: NameRules, doubtful: float) -> list[Candidate]:
-    """Entities whose names share words with this one, scored; at most as `doubtful` those that a code may not be."""
+    """Entities whose names share words with this one, scored; codes that need not be meant by at most `doubtful`."""
     words = list(dict.fromkeys(tokens(norm)))[:MAX_QUERY_TOKENS]
-    known, total = _vocabulary(connection, kind, words)
+    vocabulary, total = _vocabulary(connection, kind, words)
     if not total:
         return []
-    groups = _groups(connection, kind, words, known)
+    groups = _groups(connection, kind, words, vocabulary)
     name_ids = _gather(connection, groups)
     if not name_ids:
         return []
     rows = rows_of(connection, _NAMES, name_ids=name_ids)
     names = {row: tokens(row.norm) for row in rows}
-    others = {token for row_tokens in names.values() for token in row_tokens} - known.keys()
-    counts = {token: spelling.entities for token, spelling in known.items()}
+    others = {token for row_tokens in names.values() for token in row_tokens} - vocabulary.keys()
+    counts = {token: spelling.entities for token, spelling in vocabulary.items()}
     counts |= {token: spelling.entities for token, spelling in _vocabulary(connection, kind, sorted(others))[0].items()}
     weights = _Weights(rules, counts, total)
     query = tokens(norm)
     beside_code = sum(token not in rules.beside_codes for token in query) == 1
-    guess = not rules.codes or len(norm) >= MIN_FUZZY_CODE_CHARS
-    found = []
+    may_guess = not rules.codes or len(norm) >= MIN_FUZZY_CODE_CHARS
+    candidates = []
     for row, row_tokens in names.items():
         is_code = rules.codes and row.surface.casefold() == row.entity_id.casefold()
-        score, how = _score(query, row_tokens, weights, known.keys())
+        score, how = _score(query, row_tokens, weights, vocabulary.keys())
         # One edit away from a ticker is another ticker, and "ICU Medical" need not be ICU.
         other_code = is_code and not (beside_code and set(row_tokens) <= set(query))
-        if other_code or (how == "fuzzy" and not guess):
+        if other_code or (how == "fuzzy" and not may_guess):
             score = min(score, doubtful)
-        found.append(Candidate(row.entity_id, row.surface, score, row.weight, how, row.kind))
-    return found
+        candidates.append(row.candidate(score, how))
+    return candidates
 
 
 def _vocabulary(connection: Connection, kind: str, words: Sequence[str]) -> tuple[dict[str, Spelling], int]:
-    """Those words that are in the vocabulary, and the number of names of the kind."""
+    """The words that the vocabulary has, and the number of entities of the kind."""
     rows = connection.execute(_TOKENS, {"kind": kind, "words": ["", *words]})
-    known = {token: Spelling(token_id, entities) for token, token_id, entities in rows}
-    total = known.pop("", None)
-    return known, total.entities if total else 0
+    vocabulary = {token: Spelling(token_id, entities) for token, token_id, entities in rows}
+    total = vocabulary.pop("", None)
+    return vocabulary, total.entities if total else 0
 
 
 def _groups(
-    connection: Connection, kind: str, words: Sequence[str], known: Mapping[str, Spelling]
+    connection: Connection, kind: str, words: Sequence[str], vocabulary: Mapping[str, Spelling]
 ) -> list[list[Spelling]]:
-    """For each word the tokens that it may be: itself and its nearest spellings. Rarest word first."""
+    """For each word the tokens that it may be, itself and its nearest spellings; the rarest word first."""
     keys = {key for word in words for key in variant_keys(kind, word)}
     rows = connection.execute(_VARIANTS, {"kind": kind, "keys": sorted(keys)}).all() if keys else []
-    near = [(token, Spelling(token_id, entities)) for token, token_id, entities in rows]
+    near = {token: Spelling(token_id, entities) for token, token_id, entities in rows}
     groups = []
     for word in words:
         allowed = _allowed_edits(word)
-        spellings = sorted(
-            ((OSA.distance(word, token), -spelling.entities, token) for token, spelling in near if token != word)
-        )
-        by_token = dict(near)
-        group = [known[word]] if word in known else []
-        group += [by_token[token] for edits, _, token in spellings if edits <= allowed][:MAX_SPELLINGS]
+        others = sorted((OSA.distance(word, token), -near[token].entities, token) for token in near if token != word)
+        group = [vocabulary[word]] if word in vocabulary else []
+        group += [near[token] for edits, _, token in others if edits <= allowed][:MAX_SPELLINGS]
         if group:
             groups.append(group)
     return sorted(groups, key=lambda group: sum(spelling.entities for spelling in group))
 
 
 def _gather(connection: Connection, groups: Sequence[Sequence[Spelling]]) -> list[int]:
-    """Names worth scoring, at most MAX_SCORED: those with the two rarest words first, then with one of them."""
-    found: dict[int, None] = {}
-    for left, right in ((0, 1), (0, 2), (1, 2)):
-        if right >= len(groups):
-            continue
-        others = [spelling.token_id for spelling in groups[right]]
-        for spelling in groups[left]:
+    """Names worth scoring, at most MAX_SCORED: those with two of the rarest words first, then those with one."""
+    name_ids: dict[int, None] = {}
+    for left, right in combinations(groups[:3], 2):
+        others = [spelling.token_id for spelling in right]
+        for spelling in left:
             rows = connection.execute(_OF_PAIR, {"token_id": spelling.token_id, "others": others})
-            found.update(dict.fromkeys(rows.scalars()))
+            name_ids.update(dict.fromkeys(rows.scalars()))
     for group in groups[:3]:
         for spelling in group:
             rows = connection.execute(_OF_TOKEN, {"token_id": spelling.token_id})
-            found.update(dict.fromkeys(rows.scalars()))
-    return list(found)[:MAX_SCORED]
+            name_ids.update(dict.fromkeys(rows.scalars()))
+    return list(name_ids)[:MAX_SCORED]
 
 
 def _allowed_edits(word: str) -> int:
-    """How many edits apart two words may be and still be one: digits none, long words two."""
+    """The edits by which two spellings of one word may differ: digits none, long words two."""
     if len(word) < MIN_FUZZY_CHARS or word.isdigit():
         return 0
     return 1 if len(word) < 8 else 2
 
 
 class _Weights:
-    """How much each word tells, 0..1: the logarithm of its rarity among names of the kind."""
+    """The weight of each word, 0..1: the logarithm of its rarity among names of the kind."""
 
     def __init__(self, rules: NameRules, counts: Mapping[str, int], total: int) -> None:
         self._light = FUNCTION_WORDS | rules.light_words
@@ -224,12 +232,12 @@ class _Weights:
 
 
 def _score(
-    query: Sequence[str], name: Sequence[str], weights: _Weights, known: Collection[str] = ()
+    query: Sequence[str], name: Sequence[str], weights: _Weights, vocabulary: Collection[str]
 ) -> tuple[float, How]:
     """Share of the words of both names, by weight, that they have in common, 0..1.
 
-    A misspelt word counts for its similarity, at the weight that the right spelling has. Words that are `known` are not
-    misspelt.
+    A misspelt word counts for its similarity, at the weight of the right spelling. Words of the `vocabulary`
+    are not misspelt.
     """
     shortest = min(len(query), len(name))
     left, right = list(query), list(name)
@@ -243,14 +251,14 @@ def _score(
         return SAME_WORDS, "tokens"
     total, fuzzy = common, False
     for token in list(left):
-        similarity, best = max(((_similarity(token, other, known), other) for other in right), default=(0.0, ""))
+        similarity, best = max(((_similarity(token, other, vocabulary), other) for other in right), default=(0.0, ""))
         if similarity:
             left.remove(token)
             right.remove(best)
             common += similarity * weights.of(best, shortest)
             total += weights.of(best, shortest)
             fuzzy = True
-    # What is written in one word and in two: "spider man homecoming".
+    # One word may be written as two: "spider man homecoming".
     similarity = _similarity("".join(left), "".join(right), ()) if left and right else 0.0
     missing = sum(weights.of(token, shortest) for token in right)
     total += missing
@@ -262,11 +270,11 @@ def _score(
     return min(SAME_WORDS, common / total) if total else 0.0, "fuzzy" if fuzzy else "tokens"
 
 
-def _similarity(word: str, other: str, known: Collection[str]) -> float:
-    """One less the share of letters that differ; 0 when they are too many for a typo."""
+def _similarity(word: str, other: str, vocabulary: Collection[str]) -> float:
+    """1 less the share of letters that differ; 0 when they are too many for a typo."""
     if word == other:
         return 1.0
-    if word in known and f"{word}s" != other and f"{other}s" != word:
+    if word in vocabulary and f"{word}s" != other and f"{other}s" != word:
         return 0.0
     allowed = min(_allowed_edits(word), _allowed_edits(other))
     if not allowed or abs(len(word) - len(other)) > allowed:

@@ -7,7 +7,7 @@ from babel import Locale
 
 from services.kg.language.catalogue import Key
 
-# MusicBrainz's own beside ISO 3166.
+# MusicBrainz's own codes beside ISO 3166.
 OTHER_AREAS = {"XW": "worldwide", "XE": "Europe", "XG": "East Germany", "XC": "Czechoslovakia", "SU": "Soviet Union"}
 # TMDB's spelling of Cantonese, which ISO 639-1 lacks.
 OTHER_LANGUAGES = {"cn": "Cantonese"}

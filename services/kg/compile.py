@@ -1,4 +1,4 @@
-"""From bound statements to rows in the making: names and times are resolved here, and nothing is fetched.
+"""From bound statements to SELECTs: names and times are resolved here, and no facts are fetched.
 
 SQL is an expression tree over the views of the catalogue, with bound parameters: no text of a program becomes SQL.
 """
@@ -19,25 +19,24 @@ from services.kg.language.tree import Literal_, Query, Reference, Slice, Value
 from services.kg.outcome import Entity, Scalar
 from services.kg.rows import Rows, view_of
 from services.kg.scope import Findings, Scope
-from services.kg.store.names import name as name_table
-from services.kg.store.names import normalise
+from services.kg.store.names import name_table, normalise
 from services.kg.values import compare, integer, lower_bound, number, plain, within, words_of
 from services.kit.text.times import UnknownTime, Window, resolve_span, resolve_time
 
-# Rows that come back from a statement; the count is of all.
+# Rows of a statement that are returned; the count is of all.
 MAX_ROWS = 50
-# Values of one statement that another may go on with.
+# Values of a statement that a later one may refer to.
 MAX_FAN_OUT = 50
-# Statements that go on with one another in a row.
+# References from statement to statement in a row.
 MAX_HOPS = 3
 
 Clause = ColumnElement[bool]
 
 
 class Compiler:
-    """Compiles the statements of one program in order; `done` are the rows of those before, None where one failed.
+    """Compiles the statements of one program in order; `done` are the rows of those before, None where one has none.
 
-    What happens after `now` is hidden; functions are looked for in `domain` first.
+    Events after `now` are hidden; functions of `domain` come before those of others.
     """
 
     def __init__(
@@ -56,7 +55,7 @@ class Compiler:
         """The rows of a query.
 
         Raises:
-            KgError: a name, time, key or value in it that means nothing.
+            KgError: a name, time, key or value in it is unknown.
         """
         rows = self._source(query)
         for step in query.steps:
@@ -64,14 +63,14 @@ class Compiler:
         if query.head is not None:
             rows.slice(0, query.head)
         if query.facet and rows.shown:
-            rows.spoken = {spelling(query.facet): rows.shown[0].name}
+            rows.facet_keys = {spelling(query.facet): rows.shown[0].name}
         return rows
 
     def _source(self, query: BoundQuery) -> Rows:
         if isinstance(query.source, BoundCall):
             projects = [step for step in query.steps if isinstance(step, bind.BoundProject)]
-            asked = frozenset(key.name for step in projects for key in step.keys)
-            return self._call(query.source, asked, every=query.every)
+            projected = frozenset(key.name for step in projects for key in step.keys)
+            return self._call(query.source, projected, every=query.every)
         earlier = bind.earlier(query.source, self.done)
         rows = Rows(earlier.function, earlier.select(list(earlier.source.c)).subquery(), identity=earlier.identity)
         rows.default, rows.hops, rows.ranked = earlier.default, earlier.hops, earlier.ranked
@@ -79,11 +78,11 @@ class Compiler:
         rows.order = [(rows.c[name], descending) for name, descending in named if name]
         return rows
 
-    def _call(self, call: BoundCall, asked: frozenset[str], *, every: bool = False, instead_of: str = "") -> Rows:
+    def _call(self, call: BoundCall, projected: frozenset[str], *, every: bool = False, instead_of: str = "") -> Rows:
         function = call.function
         rows = Rows(function, view_of(function.view), limit=function.limit)
         tables = self._catalogue.domains[function.domain].tables
-        scope = Scope(self._connection, rows, self.findings, asked, self._now, tables, instead_of)
+        scope = Scope(self._connection, rows, self.findings, projected, self._now, tables, instead_of)
         rows.where = [self._clause(rows, condition) for condition in bind.fixed(function, function.presets)]
         for parameter in function.parameters:
             if values := call.arguments.get(parameter.name):
@@ -97,7 +96,7 @@ class Compiler:
             function.refine(scope)
             if scope.replacement and not instead_of:
                 other = self._catalogue.function(scope.replacement, function.domain)
-                return self._call(BoundCall(other, call.arguments, ()), asked, instead_of=function.name)
+                return self._call(BoundCall(other, call.arguments, ()), projected, instead_of=function.name)
         elif function.event and scope.entities and _hides_future(call):
             tomorrow = (self._now.date() + timedelta(days=1)).isoformat()
             rows.where.append((rows.c[function.event] < tomorrow) | rows.c[function.event].is_(None))
@@ -137,12 +136,12 @@ class Compiler:
         groups: list[tuple[str, ...]] = []
         for value in values:
             if isinstance(value, Reference | Query):
-                found = self._referred(rows, value, parameter)
-                if isinstance(found, Select):
-                    rows.where.append(_filter(rows, parameter, found))
-                    scope.entities[parameter.name] = tuple(map(str, self._connection.scalars(found)))
+                identifiers = self._referred(rows, value, parameter)
+                if isinstance(identifiers, Select):
+                    rows.where.append(_filter(rows, parameter, identifiers))
+                    scope.entities[parameter.name] = tuple(map(str, self._connection.scalars(identifiers)))
                     return
-                groups.append(found)
+                groups.append(identifiers)
                 continue
             name = str(plain(value))
             try:
@@ -164,7 +163,7 @@ class Compiler:
                 rows.where.append(rows.c[other.column].in_(shared))
 
     def _is_named(self, rows: Rows, parameter: Parameter, name: str) -> bool:
-        """Narrow to rows that have the name as text, when there are any: a film that only the Oscars know."""
+        """Whether rows have the name as text, and narrow to those: a film of which only the Oscars are known."""
         if not parameter.text_column:
             return False
         plain_name = name.strip().lower()
@@ -182,11 +181,11 @@ class Compiler:
         start, norm = normalise(name), name_table.c.norm
         of_kind = name_table.c.kind.in_(parameter.entities)
         series = select(name_table.c.entity_id).where(of_kind, norm >= start, norm < f"{start}\U0010ffff")
-        found = tuple(self._connection.scalars(series.distinct().limit(MAX_ROWS))) if start else ()
-        if not found:
+        identifiers = tuple(self._connection.scalars(series.distinct().limit(MAX_ROWS))) if start else ()
+        if not identifiers:
             raise NoEntity(name)
-        self.findings.entities.append(Entity(name, parameter.entities[0], found, name, 1.0, "series"))
-        return found
+        self.findings.entities.append(Entity(name, parameter.entities[0], identifiers, name, 1.0, "series"))
+        return identifiers
 
     def _resolve(self, name: str, kinds: tuple[str, ...]) -> tuple[str, ...]:
         resolution = self._names.resolve(name, kinds)
@@ -199,17 +198,17 @@ class Compiler:
         return resolution.entities
 
     def _referred(self, rows: Rows, value: Reference | Query, parameter: Parameter) -> Select[Any] | tuple[str, ...]:
-        """Identifiers that an earlier statement's values name: as a subquery where it has them, else by their names."""
+        """Identifiers of an earlier statement's values: a subquery where its rows have them, else by their names."""
         earlier, name = self._rows_of(value)
         rows.hops = max(rows.hops, earlier.hops + 1)
-        if rows.hops >= MAX_HOPS + 1:
+        if rows.hops > MAX_HOPS:
             raise ParseError(f"a program may go on from statement to statement {MAX_HOPS} times")
-        key = _spoken(earlier, name)
+        key = _key_of(earlier, name)
         if key.entity in parameter.entities and key.id_column:
             column = earlier.c[key.id_column]
-            found = list(self._connection.execute(earlier.select([column, earlier.c[key.name]]).limit(MAX_FAN_OUT)))
-            if found and all(identifier is not None for identifier, _ in found):
-                self.findings.notes.append(f"{key.words}: {', '.join(dict.fromkeys(str(text) for _, text in found))}")
+            pairs = list(self._connection.execute(earlier.select([column, earlier.c[key.name]]).limit(MAX_FAN_OUT)))
+            if pairs and all(identifier is not None for identifier, _ in pairs):
+                self.findings.notes.append(f"{key.words}: {', '.join(dict.fromkeys(str(text) for _, text in pairs))}")
                 return earlier.select([column], ordered=False).limit(MAX_FAN_OUT)
         texts = self._connection.scalars(earlier.select([earlier.c[key.name]]).limit(MAX_FAN_OUT))
         names = [str(text) for text in dict.fromkeys(texts) if text is not None]
@@ -222,7 +221,7 @@ class Compiler:
         return tuple(identifiers)
 
     def _rows_of(self, value: Reference | Query) -> tuple[Rows, str]:
-        """The rows that a value means, and the name of the key that it takes of them."""
+        """The rows of a reference or a query, and the name of the key that is taken of them."""
         if isinstance(value, Query):
             return self.compile(self.binder.query(value)), ""
         return bind.earlier(value, self.done), value.key
@@ -252,20 +251,20 @@ class Compiler:
                 rows.group(keys)
 
     def _dynamic(self, rows: Rows, names: tuple[str, ...]) -> None:
-        """Rows whose `key` is what was asked for: the spelling, the domain's synonym, or the nearest that there is."""
-        found = self._connection.scalars(rows.select([rows.c["key"]], ordered=False).distinct().limit(1_000))
-        known = {spelling(str(key)): str(key) for key in found}
-        if not known:
+        """Narrow to rows whose `key` is one of the names: as spelt, by the domain's synonyms, or the nearest."""
+        keys = self._connection.scalars(rows.select([rows.c["key"]], ordered=False).distinct().limit(1_000))
+        by_spelling = {spelling(str(key)): str(key) for key in keys}
+        if not by_spelling:
             return
         prose = rows.function.prose
-        found_of = {name: _find_dynamic(rows.function, name, known) for name in names}
-        chosen = [key for keys in found_of.values() for key in keys]
-        if missing := [name for name, keys in found_of.items() if not keys]:
-            near = nearest(missing[0], [key for key in known.values() if key != prose])
+        matches = {name: _dynamic_keys(rows.function, name, by_spelling) for name in names}
+        chosen = [key for keys in matches.values() for key in keys]
+        if missing := [name for name, keys in matches.items() if not keys]:
+            near = nearest(missing[0], [key for key in by_spelling.values() if key != prose])
             self.findings.status = "unknown_key"
             self.findings.notes.append(f"nothing is known under {', '.join(missing)}")
             self.findings.notes += [f"what is known: {', '.join(near)}"] if near else []
-            chosen += [prose] if prose in known else []
+            chosen += [prose] if prose in by_spelling else []
         rows.where.append(rows.c["key"].in_(chosen))
 
     def _clause(self, rows: Rows, condition: BoundCondition) -> Clause:
@@ -275,10 +274,9 @@ class Compiler:
             return cast(Clause, column.is_(None) if operator == "isnull" else column.is_not(None))
         if condition.other is not None:
             return compare(column, operator, rows.c[condition.other.name])
-        referred = condition.values[0]
         if any(isinstance(value, Reference | Query) for value in condition.values):
-            earlier, name = self._rows_of(cast(Reference | Query, referred))
-            shown = earlier.c[_spoken(earlier, name).name]
+            earlier, name = self._rows_of(cast(Reference | Query, condition.values[0]))
+            shown = earlier.c[_key_of(earlier, name).name]
             inner = earlier.select([shown], ordered=False).limit(MAX_FAN_OUT)
             return cast(Clause, column.not_in(inner) if operator == "neq" else column.in_(inner))
         values = tuple(plain(value) for value in condition.values)
@@ -298,13 +296,13 @@ class Compiler:
         if operator in ("ge", "le", "gt", "lt"):
             return compare(column, operator, compared[0])
         clause = cast(Clause, column.in_(compared))
-        # A person writes part of a name: lakers for Los Angeles Lakers.
+        # People write part of a name: lakers for Los Angeles Lakers.
         for text in compared if key.entity or key.id_column else ():
             clause |= column.contains(text, autoescape=True)
         return ~clause if operator == "neq" else clause
 
     def _on_date(self, column: Any, operator: str, values: tuple[Scalar, ...]) -> Clause:
-        """Comparison with a stretch of time; partial dates are kept: 2023 is in 2023, and not before 2023-05."""
+        """Comparison with a stretch of time; a partial date counts as a whole: 2023 is in 2023, not before 2023-05."""
         first, last = (self._window((Literal_(value),), None) for value in (values[0], values[-1]))
         start, end = lower_bound(first.start), lower_bound(last.end)
         if operator in ("ge", "gt"):
@@ -326,46 +324,47 @@ class Compiler:
 
 
 def _hides_future(call: BoundCall) -> bool:
-    """What lies ahead is shown only to one who asks for a time himself, or for one film."""
+    """Whether later events are hidden: unless the program has a condition on their time, or names one film."""
     function = call.function
     if any(condition.key.name == function.event for condition in call.conditions):
         return False
-    given = [name for name in call.arguments if name in (function.pair or ())]
-    return function.pair is None or given == [function.pair[1]]
+    named = [name for name in call.arguments if name in (function.pair or ())]
+    return function.pair is None or named == [function.pair[1]]
 
 
 def _pair(rows: Rows, function: Function, entities: Mapping[str, tuple[str, ...]]) -> None:
-    """Count the other side of what the rows link, where one side is given."""
+    """Count the other side of what the rows link, where the program names one side."""
     first, second = cast(tuple[str, str], function.pair)
-    given = [name for name in (first, second) if name in entities]
-    if len(given) == 1:
-        other = second if given == [first] else first
+    named = [name for name in (first, second) if name in entities]
+    if len(named) == 1:
+        other = second if named == [first] else first
         rows.identity = next(p.column for p in function.parameters if p.name == other)
-        rows.default = function.default_of.get(given[0], ())
+        rows.default = function.default_of.get(named[0], ())
 
 
-def _spoken(rows: Rows, name: str) -> Key:
-    """The key that a later statement means by a name."""
+def _key_of(rows: Rows, name: str) -> Key:
+    """The key of the rows that a later statement calls so."""
     function = rows.function
     if not name:
         return rows.shown[0] if rows.shown else function.key(function.default[0])
-    if spelling(name) in rows.spoken:
-        return function.key(rows.spoken[spelling(name)])
+    if spelling(name) in rows.facet_keys:
+        return function.key(rows.facet_keys[spelling(name)])
     if function.dynamic:
         return function.key("value")
     return rows.shown[0] if len(rows.shown) == 1 and function.find_key(name) is None else function.key(name)
 
 
-def _find_dynamic(function: Function, name: str, known: Mapping[str, str]) -> list[str]:
-    wanted = spelling(name)
-    synonyms = {spelling(said): spelling(key) for said, key in function.spellings.items()}
-    for one in (wanted, synonyms.get(wanted, ""), wanted.removesuffix("s"), wanted + "s"):
-        if one and one in known:
-            return [known[one]]
+def _dynamic_keys(function: Function, name: str, by_spelling: Mapping[str, str]) -> list[str]:
+    """The keys that a name means of those that an entity has; none where nothing is near."""
+    own = spelling(name)
+    synonyms = {spelling(word): spelling(key) for word, key in function.spellings.items()}
+    for one in (own, synonyms.get(own, ""), own.removesuffix("s"), own + "s"):
+        if one and one in by_spelling:
+            return [by_spelling[one]]
     # elevation_m and elevation_ft for "elevation", or for a synonym of it.
     synonym = function.spellings.get("_".join(words_of(name)), "")
     for words in (words_of(name), words_of(synonym)):
-        if words and (longer := [key for key in known.values() if set(words) <= set(words_of(key))]):
+        if words and (longer := [key for key in by_spelling.values() if set(words) <= set(words_of(key))]):
             return sorted(longer, key=len)[:2]
     return []
 

@@ -1,4 +1,4 @@
-"""Programs to rows. Every statement gets a status of its own; what one lacks does not cost the others."""
+"""Programs to rows. Each statement has a status of its own: one that fails does not cost the others."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -10,7 +10,7 @@ from sqlalchemy import ColumnElement, Connection, Engine, func, select
 from proto.kg import KgStatus
 from services.kg.compile import MAX_ROWS, Compiler
 from services.kg.entities import NameIndex
-from services.kg.errors import ExecutionTimeout, KgError, LanguageError, NoEntity, NothingKnown, ParseError
+from services.kg.errors import ExecutionTimeout, KgError, NothingKnown, ParseError
 from services.kg.language.bind import BoundCall, BoundCombine, BoundGroup, BoundQuery, BoundWhere
 from services.kg.language.catalogue import NUMERIC, Catalogue, Function, Key
 from services.kg.language.parse import Parsed, parse_each
@@ -23,8 +23,8 @@ from services.kg.store.tables import stated_total
 from services.kg.values import combined, scalar
 
 ASKER = ZoneInfo("America/Los_Angeles")
-# Of several that are level, so many are named beside the ones shown.
-MAX_LEVEL = 3
+# Rows that tie with the last one shown: so many are named.
+MAX_TIES = 3
 NO_ROWS_STATED = "the source states that there are none"
 
 
@@ -41,8 +41,8 @@ class Executor:
 
         Args:
             program: text in the regularized language.
-            domain: where functions are looked for first.
-            query_time: with its zone; facts of events after it are hidden.
+            domain: its functions are looked up first.
+            query_time: with its zone; later events are hidden.
             seconds: for all statements together; those that get no time have the status `timeout`.
 
         Raises:
@@ -56,7 +56,7 @@ class Executor:
     def run(
         self, parsed: Sequence[Parsed], *, domain: str, query_time: datetime, seconds: float = 1.0
     ) -> list[Outcome]:
-        """As `execute`, for what is parsed already."""
+        """As `execute`, for a program that is parsed already."""
         outcomes: list[Outcome] = []
         try:
             with deadline(seconds), self._engine.connect() as connection:
@@ -83,59 +83,47 @@ class _Run:
 
     def statement(self, parsed: Parsed) -> Outcome:
         """Run one statement; its errors are its outcome, those of the store are raised."""
-        self._compiler.findings = Findings()
-        if parsed.error is not None or parsed.statement is None:
-            self._skip()
-            return self._failed(parsed.text, parsed.error or ParseError("cannot be read"))
-        if isinstance(parsed.statement, Nothing):
-            self._skip()
-            return Outcome("none", "no_program", message="no function fits the question")
-        source = render(parsed.statement)
-        bound_before = len(self._compiler.binder.functions)
+        compiler, source = self._compiler, parsed.text
+        compiler.findings = Findings()
+        number = len(compiler.done) + 1
         try:
-            bound = self._compiler.binder.bind(parsed.statement)
+            if parsed.statement is None:
+                raise parsed.error or ParseError("cannot be read")
+            if isinstance(parsed.statement, Nothing):
+                return Outcome("none", "no_program", message="no function fits the question")
+            source = render(parsed.statement)
+            bound = compiler.binder.bind(parsed.statement)
             if isinstance(bound, BoundCombine):
-                self._compiler.done.append(None)
                 return self._combine(source, bound)
-            rows = self._compiler.compile(bound)
-            self._compiler.done.append(rows)
-            return self._fetch(source, bound, rows)
-        except ExecutionTimeout:
-            raise
+            rows = compiler.compile(bound)
+            outcome = self._fetch(source, bound, rows)
+            compiler.done.append(rows)
+            return outcome
         except KgError as error:
-            if len(self._compiler.binder.functions) == bound_before:
-                self._compiler.binder.skip()
-            del self._compiler.done[bound_before:]
-            self._compiler.done.append(None)
-            return self._failed(source, error)
-
-    def _skip(self) -> None:
-        self._compiler.binder.skip()
-        self._compiler.done.append(None)
-
-    def _failed(self, source: str, error: KgError) -> Outcome:
-        expected = error.expected if isinstance(error, LanguageError) else ()
-        if isinstance(error, NoEntity):
-            expected = error.candidates
-        return Outcome(
-            source, error.status, entities=tuple(self._findings.entities), message=str(error), expected=tuple(expected)
-        )
+            entities = tuple(self._findings.entities)
+            return Outcome(source, error.status, entities=entities, message=str(error), expected=error.expected)
+        finally:
+            # A statement without rows still counts for `*2`.
+            if len(compiler.binder.functions) < number:
+                compiler.binder.skip()
+            if len(compiler.done) < number:
+                compiler.done.append(None)
 
     def _fetch(self, source: str, query: BoundQuery, rows: Rows) -> Outcome:
         function = rows.function
         shown = rows.shown or tuple(function.key(name) for name in rows.default or function.default)
         if query.aggregate in ("avg", "sum", "min", "max"):
             return self._aggregated(source, query.aggregate, rows, shown)
-        found, total = self._rows(rows, shown, told_apart=query.aggregate is None)
+        lines, total = self._lines(rows, shown, note_ties=query.aggregate is None)
         total = self._stated_or(rows, query, total)
         counted = query.aggregate == "len"
         if counted and total == 0 and not self._has_rows(rows):
             names = ", ".join(entity.surface for entity in self._findings.entities)
             raise NothingKnown(f"nothing is known that could be counted: {names}")
-        return self._outcome(source, query.aggregate, function, shown, found, total, total if counted else None)
+        return self._outcome(source, query.aggregate, function, shown, lines, total, total if counted else None)
 
     def _has_rows(self, rows: Rows) -> bool:
-        """Whether the graph has any row of each entity: a count of nothing is only then a fact about it."""
+        """Whether the graph has a row of each entity: only then is a count of 0 a fact about it."""
         if self._findings.status is not None or self._findings.stated or NO_ROWS_STATED in self._findings.notes:
             return True
         view = view_of(rows.function.view) if rows.evidence else rows.source
@@ -155,8 +143,8 @@ class _Run:
         total = self._count(rows)
         if how in ("min", "max") and value is not None:
             rows.where.append(rows.c[key.name] == value)
-        found = self._rows(rows, (key,))[0] if total else []
-        return self._outcome(source, how, rows.function, (key,), found, total, scalar(value))
+        lines = self._lines(rows, (key,))[0] if total else []
+        return self._outcome(source, how, rows.function, (key,), lines, total, scalar(value))
 
     def _count(self, rows: Rows) -> int:
         counted = rows.c[rows.identity] if rows.identity else next(iter(rows.source.c))
@@ -164,62 +152,61 @@ class _Run:
         number = select(func.count(inner.c.one.distinct())) if rows.identity else select(func.count())
         return int(self._connection.scalar(number.select_from(inner)) or 0)
 
-    def _rows(
-        self, rows: Rows, shown: tuple[Key, ...], *, told_apart: bool = False
+    def _lines(
+        self, rows: Rows, shown: tuple[Key, ...], *, note_ties: bool = False
     ) -> tuple[list[dict[str, Scalar]], int]:
-        """The first rows, and how many there are in all; only where more may follow the database counts them.
+        """The first rows, and how many there are in all; the database counts them only where there may be more.
 
         Args:
-            told_apart: note which further rows are level with the last, where an order cuts them off.
+            note_ties: note which rows tie with the last, where an order cuts them off.
         """
         keys = dict.fromkeys((*rows.function.subject, *(key.name for key in shown)))
         names = [name for name in keys if name in rows.source.c]
         columns: list[ColumnElement[Any]] = [rows.c[name] for name in names]
-        cut = rows.limit if told_apart and rows.ranked and rows.limit and rows.limit <= MAX_ROWS else None
+        cut = rows.limit if note_ties and rows.ranked and rows.limit and rows.limit <= MAX_ROWS else None
         if cut is not None:
-            columns.append(rows.order[0][0].label("level"))
+            columns.append(rows.order[0][0].label("rank_value"))
         if rows.identity:
             columns.append(rows.c[rows.identity])
         statement, most = rows.select(columns), MAX_ROWS * 2 if rows.identity else MAX_ROWS
         if cut is not None:
-            statement = statement.limit(cut + MAX_LEVEL + 1)
+            statement = statement.limit(cut + MAX_TIES + 1)
         elif rows.limit is None or rows.limit > MAX_ROWS:
             statement = statement.limit(most)
-        found = self._connection.execute(statement).all()
+        records = self._connection.execute(statement).all()
         if cut is not None:
-            self._note_level(rows, shown, [dict(row._mapping) for row in found], cut)
-            found = found[:cut]
-        total = len({row[-1] for row in found} - {None}) if rows.identity else len(found)
-        if len(found) >= most:
+            self._note_ties(rows, shown, [dict(record._mapping) for record in records], cut)
+            records = records[:cut]
+        total = len({record[-1] for record in records} - {None}) if rows.identity else len(records)
+        if len(records) >= most:
             total = self._count(rows)
         lines: dict[Any, dict[str, Scalar]] = {}
-        for index, row in enumerate(found if total else ()):
-            line = {name: scalar(row[position]) for position, name in enumerate(names)}
-            # A person with two credits in a film is one line of its list, unless the credits are what is asked for.
-            same = (row[-1], *(line[key.name] for key in shown if key.name in line)) if rows.identity else index
+        for index, record in enumerate(records if total else ()):
+            line = {name: scalar(value) for name, value in zip(names, record, strict=False)}
+            # A person with two credits in a film is one line of its list, unless the credits are projected.
+            same = (record[-1], *(line[key.name] for key in shown if key.name in line)) if rows.identity else index
             lines.setdefault(same, line)
         return list(lines.values())[:MAX_ROWS], total
 
-    def _note_level(self, rows: Rows, shown: tuple[Key, ...], found: Sequence[Mapping[str, Any]], cut: int) -> None:
-        """Note the rows beyond `cut` that are level with the last before it and show something else."""
-        if len(found) <= cut or (level := found[cut - 1]["level"]) is None:
+    def _note_ties(self, rows: Rows, shown: tuple[Key, ...], records: Sequence[Mapping[str, Any]], cut: int) -> None:
+        """Note the rows beyond `cut` that tie with the last before it and show something else."""
+        if len(records) <= cut or (last := records[cut - 1]["rank_value"]) is None:
             return
-        told = [tuple(str(row[key.name]) for key in shown if key.name in row) for row in found]
-        names = [
-            " ".join(str(row[name]) for name in rows.function.subject if row.get(name) is not None) for row in found
-        ]
-        others = dict.fromkeys(
+        values = [tuple(str(record[key.name]) for key in shown if key.name in record) for record in records]
+        subject = rows.function.subject
+        names = [" ".join(str(record[one]) for one in subject if record.get(one) is not None) for record in records]
+        ties = dict.fromkeys(
             name
-            for row, shows, name in zip(found[cut:], told[cut:], names[cut:], strict=True)
-            if row["level"] == level and shows not in told[:cut] and name and name not in names[:cut]
+            for record, value, name in zip(records[cut:], values[cut:], names[cut:], strict=True)
+            if record["rank_value"] == last and value not in values[:cut] and name and name not in names[:cut]
         )
-        if others:
+        if ties:
             key = rows.function.exact_keys.get(rows.order[0][0].name)
-            more = [*list(others)[:MAX_LEVEL], *(["others"] if len(others) > MAX_LEVEL else [])]
+            more = [*list(ties)[:MAX_TIES], *(["others"] if len(ties) > MAX_TIES else [])]
             self._findings.notes.append(f"the same {key.words if key else 'place'}: {', '.join(more)}")
 
     def _stated_or(self, rows: Rows, query: BoundQuery, total: int) -> int:
-        """The larger of what is listed and what the source states that there is."""
+        """The total of the rows, or the source's own where that is larger: a source may list fewer than it counts."""
         call = query.source
         plain = not any(isinstance(step, BoundWhere | Slice | BoundGroup) for step in query.steps)
         if not isinstance(call, BoundCall) or not plain or len(call.arguments) != 1 or len(call.conditions) > 1:
@@ -240,7 +227,7 @@ class _Run:
             return total
         if stated > total:
             self._findings.notes.append(f"the source counts {stated} and lists {total}")
-        elif stated == 0 and total == 0:
+        elif stated == total == 0:
             self._findings.notes.append(NO_ROWS_STATED)
         return max(total, int(stated))
 
@@ -254,22 +241,16 @@ class _Run:
         total: int,
         value: Scalar,
     ) -> Outcome:
-        findings = self._findings
+        findings, made_by = self._findings, aggregate or ""
         known = aggregate == "len" or any(row.get(key.name) is not None for row in rows for key in shown)
         status: KgStatus = findings.status or ("ok" if known or findings.stated else "empty")
-        if findings.stated and findings.status is None:
-            # The source states totals without their parts: they are the row.
-            rows, value = [dict(findings.summary)], None
-        made = "" if findings.stated and value is None else aggregate or ""
-        return Outcome(
-            *(source, status, function, tuple(key.name for key in shown), tuple(rows), total, value, made),
-            **self._learnt(),
-            summary=dict(findings.summary),
-        )
-
-    def _learnt(self) -> Any:
-        found = self._findings
-        return {"entities": tuple(found.entities), "windows": tuple(found.windows), "notes": tuple(found.notes)}
+        if findings.stated:
+            if findings.status is None:
+                # The source states totals without their parts: they are the row.
+                rows, value = [dict(findings.summary)], None
+            made_by = "" if value is None else made_by
+        fields = (source, status, function, tuple(key.name for key in shown), tuple(rows), total, value, made_by)
+        return Outcome(*fields, **findings.fields(), summary=dict(findings.summary))
 
     def _combine(self, source: str, bound: BoundCombine) -> Outcome:
         outcomes = [self._fetch("", query, self._compiler.compile(query)) for query in bound.queries]
@@ -277,4 +258,5 @@ class _Run:
         rows = tuple(one.rows[0] for one in outcomes if one.rows)
         value, last = combined(bound.how, values), outcomes[-1]
         status: KgStatus = "empty" if value is None else "ok"
-        return Outcome(source, status, last.function, last.shown, rows, len(rows), value, bound.how, **self._learnt())
+        fields = (source, status, last.function, last.shown, rows, len(rows), value, bound.how)
+        return Outcome(*fields, **self._findings.fields())

@@ -1,4 +1,4 @@
-"""What is wrong with a domain's folder, and what in it will not be understood: `cragmesh kg domain check`."""
+"""Faults of a domain's folder, and warnings of questions that will go unanswered: `cragmesh kg domain check`."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -37,10 +37,10 @@ class Finding:
 
 
 def lint(folder: Path) -> list[Finding]:
-    """Everything that can be said of a domain's folder: its faults, or without any its warnings."""
+    """The faults of a domain's folder; its warnings, where it has no faults."""
     try:
         domain = read_domain(folder)
-        # Beside the bundled ones, whose names it must not take.
+        # Beside the bundled ones, for names in common.
         catalogue = with_domain(CATALOGUE, domain)
         words = read_words(domain)
         sources_of(catalogue)
@@ -55,7 +55,7 @@ def lint(folder: Path) -> list[Finding]:
 
 
 def _examples(catalogue: Catalogue, domain: Domain, library: Library) -> Iterator[Fault]:
-    """Worked examples whose programs do not bind: a model would learn them."""
+    """Worked examples whose programs do not bind: a model would learn their errors."""
     if not domain.folder.has(EXAMPLES):
         return
     for number, example in enumerate(library.examples[domain.name], 1):
@@ -71,7 +71,7 @@ def _examples(catalogue: Catalogue, domain: Domain, library: Library) -> Iterato
 
 
 def _kinds(domain: Domain, content: Content) -> Iterator[Fault]:
-    """Kinds that no call can be about, and functions whose rows nobody can name."""
+    """Kinds that no parameter takes, and functions whose rows have no names of a kind."""
     taken = {kind for function in domain.functions for one in function.parameters for kind in one.entities}
     for kind in domain.kinds:
         if kind not in taken:
@@ -84,19 +84,19 @@ def _kinds(domain: Domain, content: Content) -> Iterator[Fault]:
 
 
 def _keys(domain: Domain, lexicon: Lexicon, content: Content) -> Iterator[Fault]:
-    """Keys that only their own names ask for, and words that ask for two keys of one function."""
+    """Keys without words beside their names, and words that ask for two keys of one function."""
     for function in domain.functions:
         if function.dynamic or function.hidden:
             continue
-        said: dict[str, str] = {}
+        keys_of_phrases: dict[str, str] = {}
         for key in function.keys:
             own = lexicon.key(function.name, key.name)
             path = ("functions", function.name, "keys", key.name)
-            spoken = own.words or own.more or own.less or own.values or key.aliases or key.label or key.entity
-            if key != subject_of(function) and not spoken:
+            has_words = own.words or own.more or own.less or own.values or key.aliases or key.label or key.entity
+            if key != subject_of(function) and not has_words:
                 yield content.fault(path, f'only "{key.words}" asks for it: {WORDS} may say what else people call it')
             for phrase in lexicon.plain(function.name, key.name):
-                other = said.setdefault(phrase, key.name)
+                other = keys_of_phrases.setdefault(phrase, key.name)
                 if other != key.name and not phrase.startswith("how "):
                     yield content.fault(path, f'"{phrase}" also asks for {other}, which is taken')
         adjectives = Counter(one for key in function.keys for one in _more(lexicon, function, key))
@@ -112,7 +112,7 @@ def _more(lexicon: Lexicon, function: Function, key: Key) -> tuple[str, ...]:
 
 
 def _tables(catalogue: Catalogue, domain: Domain) -> Iterator[Fault]:
-    """Tables that no mapping fills; a CSV file of the same name and header still does."""
+    """Tables that no mapping fills; a CSV file of the same name and header still can."""
     filled = {
         action.table
         for mapping in sources_of(catalogue).mappings

@@ -1,4 +1,4 @@
-"""What came of a statement."""
+"""The outcome of a statement."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ Scalar: TypeAlias = str | int | float | bool | None
 
 @dataclass(frozen=True, slots=True)
 class Entity:
-    """A name as it was written, and what it was taken for."""
+    """A name as the program writes it, and the entities that it was resolved to."""
 
     name: str
     kind: str
@@ -24,20 +24,20 @@ class Entity:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """One statement and what came of it."""
+    """A statement with its facts, or with what is wrong with it."""
 
     source: str  # the statement in canonical form
     status: KgStatus  # see `proto.kg.KgStatus`
-    function: Function | None = None  # the one whose rows these are; "" when there is none
-    shown: tuple[str, ...] = ()  # names of the keys that were asked for
+    function: Function | None = None  # the one whose rows these are
+    shown: tuple[str, ...] = ()  # names of the keys that the statement projects
     rows: tuple[Mapping[str, Scalar], ...] = ()  # at most MAX_ROWS, keys to values
-    total: int = 0  # rows found in all, or what a source states
+    total: int = 0  # number of all rows, or the one that a source states
     value: Scalar = None  # the aggregate or combination; None when the statement has none
-    aggregate: str = ""  # how `value` was made
-    entities: tuple[Entity, ...] = ()  # what the names were taken for
-    windows: tuple[str, ...] = ()  # the times that were meant, in words
-    notes: tuple[str, ...] = ()  # what the reader must be told
-    message: str = ""  # what was wrong, in words
+    aggregate: str = ""  # how `value` is computed
+    entities: tuple[Entity, ...] = ()  # of the names in the statement
+    windows: tuple[str, ...] = ()  # its times, in words
+    notes: tuple[str, ...] = ()  # for the reader, in words
+    message: str = ""  # the error, in words
     expected: tuple[str, ...] = ()  # names that would have been right
     # Totals over the whole window, where the domain makes them.
     summary: Mapping[str, Scalar] = field(default_factory=dict)

@@ -19,24 +19,24 @@ class Rows:
     where: list[ColumnElement[bool]] = field(default_factory=list)  # conditions
     # Columns to sort by, with whether descending.
     order: list[tuple[ColumnElement[Any], bool]] = field(default_factory=list)
-    ranked: bool = False  # the question ordered them, so that the first are some and not others
+    ranked: bool = False  # whether the program sorts them, so that the first are some and not others
     limit: int | None = None  # rows at most
     offset: int = 0  # rows left out before
-    identity: str = ""  # column by which rows are counted: with one of a linked pair given, the entities of the other
-    # Names by which later statements may call a key: a facet's name -> the key that it shows.
-    spoken: dict[str, str] = field(default_factory=dict)
+    identity: str = ""  # column that is counted: with one of a linked pair given, the entities of the other
+    # A facet's name -> the key that it shows, for later statements.
+    facet_keys: dict[str, str] = field(default_factory=dict)
     shown: tuple[Key, ...] = ()  # keys that are projected
     default: tuple[str, ...] = ()  # keys that are shown when none is projected, where not the function's
-    # Column and identifiers of each entity that was named.
+    # Column and identifiers of each entity that the program names.
     evidence: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)
-    hops: int = 0  # statements that these rows go on from, one after the other
+    hops: int = 0  # statements before, of which each goes on with the rows of another
 
     @property
     def c(self) -> Any:
         return self.source.c
 
     def nest(self) -> None:
-        """Freeze what was done so far, so that what follows applies to its result."""
+        """Make a subquery of the rows so far, so that later steps apply to its result."""
         inner = self.select(list(self.source.c))
         self.source, self.where, self.order, self.limit, self.offset = inner.subquery(), [], [], None, 0
         self.ranked = False
@@ -48,7 +48,7 @@ class Rows:
         self.offset, self.limit = start, rows
 
     def group(self, keys: tuple[Key, ...]) -> None:
-        """Put one row in place of all with the same keys, with their count, the greatest first."""
+        """Put one row in place of all with the same keys, with their count, the largest first."""
         columns = [self.c[key.name] for key in keys]
         count = func.count().label("count")
         inner = select(*columns, count).select_from(self.source).where(*self.where).group_by(*columns)

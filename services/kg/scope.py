@@ -1,4 +1,4 @@
-"""What a domain's own rules see of a statement on its way to SQL, and may change."""
+"""The part of a statement on its way to SQL that a domain's own rules read and change."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,15 +16,19 @@ from services.kit.text.times import Window
 
 @dataclass
 class Findings:
-    """What was learnt while a statement was compiled, for its outcome."""
+    """Facts about a statement that compiling it brings, for its outcome."""
 
     entities: list[Entity] = field(default_factory=list)
     windows: list[str] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)  # what the reader must be told, in words
-    status: KgStatus | None = None  # of the statement, when it is not simply ok or empty
+    notes: list[str] = field(default_factory=list)  # for the reader, in words
+    status: KgStatus | None = None  # of the statement, when it is neither ok nor empty
     # Totals of the window for the reader; `stated` where they stand for rows that the source does not list.
     summary: dict[str, Scalar] = field(default_factory=dict)
     stated: bool = False
+
+    def fields(self) -> dict[str, Any]:
+        """The fields of an outcome that are the same for every kind of statement."""
+        return {"entities": tuple(self.entities), "windows": tuple(self.windows), "notes": tuple(self.notes)}
 
 
 @dataclass
@@ -34,13 +38,13 @@ class Scope:
     connection: Connection  # to look at the data that a rule depends on, as a calendar with holidays
     rows: Rows
     findings: Findings
-    asked: frozenset[str]  # names of the keys that are projected or aggregated; empty for the default ones
+    projected: frozenset[str]  # names of the keys that are projected or aggregated; empty for the default ones
     now: datetime  # the query time in its own zone
     tables: Mapping[str, Table]  # of the function's domain
     instead_of: str = ""  # the function that was called, where a rule put this one in its place
     replacement: str = ""
-    entities: dict[str, tuple[str, ...]] = field(default_factory=dict)  # parameter -> what its names were resolved to
-    windows: dict[str, Window] = field(default_factory=dict)  # parameter -> the time that was asked for
+    entities: dict[str, tuple[str, ...]] = field(default_factory=dict)  # parameter -> identifiers of its names
+    windows: dict[str, Window] = field(default_factory=dict)  # parameter -> its time
 
     @property
     def function(self) -> Function:

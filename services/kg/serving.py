@@ -1,4 +1,4 @@
-"""The graph that is served, and the next one as soon as a load has put it in its place."""
+"""The graph that is served, and its replacement as soon as a load is complete."""
 
 import asyncio
 import math
@@ -18,10 +18,10 @@ from services.kg.store.engine import deadline, open_store
 from services.kg.store.tables import source
 from services.kit.telemetry import log
 
-# What the store gets to answer: a busy one is not gone.
+# The time for the store to answer: a busy one is not gone.
 STORE_LOOK_S = 3.0
 
-# Which load a store holds: of SQLite the file, which a load replaces; of PostgreSQL what was loaded when.
+# The load that a store holds: of SQLite the file, which a load replaces; of PostgreSQL its sources and times.
 Version = tuple[object, ...]
 
 
@@ -30,9 +30,9 @@ class Store:
     """An open graph.
 
     Args:
-        catalogue: the domains that it has tables of.
-        as_of: the last day that each domain's sources know.
-        detail: a line about it, for people.
+        catalogue: the domains that it has tables for.
+        as_of: domain -> the last day that its sources know.
+        detail: one line about the graph, for people.
     """
 
     engine: Engine
@@ -46,13 +46,13 @@ def open_graph(url: str, catalogue: Catalogue) -> Store:
     """The graph of a database, with the demo's rows where there is no file yet.
 
     Raises:
-        KgError: it cannot be read.
-        SQLAlchemyError: it is no graph.
+        KgError: the database cannot be read.
+        SQLAlchemyError: the database holds no graph.
     """
     ensure_demo(url)
     engine = open_store(url)
     try:
-        # Before it is read: what changes meanwhile is seen as a change.
+        # First, so that a load during the reading counts as a change.
         version = _version(url, engine)
         with deadline(10), engine.connect() as connection:
             tables = set(inspect(connection).get_table_names())
@@ -64,7 +64,7 @@ def open_graph(url: str, catalogue: Catalogue) -> Store:
     for _, domain, last, _ in rows:
         as_of[domain] = max(as_of.get(domain, ""), last or "")
     detail = f"{sum(row[3] for row in rows):,} rows of {', '.join(sorted({row[0] for row in rows}))}"
-    # The store was made before the folder was there; the bundled ones are in every store.
+    # A store may be older than a domain's folder; it has the tables of all bundled ones.
     empty = [one.name for one in catalogue.domains.values() if not (one.bundled or one.tables.keys() <= tables)]
     if empty:
         detail += f"; nothing is loaded of {', '.join(empty)}: run `cragmesh kg load`"
@@ -74,11 +74,11 @@ def open_graph(url: str, catalogue: Catalogue) -> Store:
 
 
 def _version(url: str, engine: Engine) -> Version:
-    """Which load the store holds now; nothing where it is a file that is away, as between `rm` and `cp`.
+    """The load that the store holds now; empty where its file is missing, as between `rm` and `cp`.
 
     Raises:
         KgError: the store does not answer.
-        SQLAlchemyError: it has no place for another connection.
+        SQLAlchemyError: the store takes no further connection.
     """
     columns = (source.c.name, source.c.domain, source.c.digest, source.c.loaded_at)
     with deadline(STORE_LOOK_S), engine.connect() as connection:
@@ -95,7 +95,7 @@ def _version(url: str, engine: Engine) -> Version:
 
 @dataclass(frozen=True, slots=True)
 class ServedGraph:
-    """A graph, and what answers from it."""
+    """A graph with its `Answering`."""
 
     store: Store
     answering: Answering
@@ -106,12 +106,12 @@ class ServedGraph:
 
 
 class Serving:
-    """The graph of the moment: requests that began with one end with it, the next have what was loaded since.
+    """The current graph: a request ends with the graph that it began with, later ones use what was loaded since.
 
     Args:
         url: of the database.
-        make: opens and warms the graph that is there; blocks nobody.
-        leave_s: how long requests may last that began before the change.
+        make: opens and warms the graph of the database, without blocking.
+        leave_s: the longest time that a request may take, for which a replaced graph stays open.
     """
 
     def __init__(
@@ -120,33 +120,33 @@ class Serving:
         self._url = url
         self._make = make
         self._leave_s = leave_s
-        self._answered = True
-        self._asked_at = math.inf
+        self._last_look_answered = True
+        self._look_began = math.inf
         self.graph = graph
 
     @property
     def answers(self) -> bool:
-        """What the last look at the store saw, or that the one under way takes too long: probes wait for neither."""
-        return self._answered and time.monotonic() - self._asked_at < STORE_LOOK_S
+        """Whether the store answered the last look, and the one under way is not late: probes wait for neither."""
+        return self._last_look_answered and time.monotonic() - self._look_began < STORE_LOOK_S
 
     async def look(self) -> Version:
-        """Which load the store holds now; nothing where it does not say."""
-        self._asked_at = time.monotonic()
+        """The load that the store holds now; empty where the store does not answer."""
+        self._look_began = time.monotonic()
         try:
             version = await asyncio.to_thread(_version, self._url, self.graph.store.engine)
         except (KgError, SQLAlchemyError, OSError) as error:
             log.error("the store does not answer", error=str(error))
-            self._answered = False
+            self._last_look_answered = False
             return ()
         finally:
-            self._asked_at = math.inf
-        self._answered = True
+            self._look_began = math.inf
+        self._last_look_answered = True
         return version
 
     async def follow(self, every_s: float) -> None:
-        """Look for another graph for as long as the service runs; one that cannot be read changes nothing."""
+        """Replace the graph after each load, until cancelled; one that cannot be read changes nothing."""
         refused: Version = ()
-        async with asyncio.TaskGroup() as leaving:
+        async with asyncio.TaskGroup() as closures:
             while True:
                 await asyncio.sleep(every_s)
                 before, version = self.graph, await self.look()
@@ -155,12 +155,12 @@ class Serving:
                 try:
                     self.graph = await self._make()
                 except Exception as error:
-                    # Whatever lies there, what was served goes on.
+                    # Whatever is wrong with the new graph, the old one goes on serving.
                     refused = version
                     log.error("the graph that was loaded cannot be read; the one before is served", error=str(error))
                     continue
                 log.info("serves the graph that was loaded", detail=self.graph.store.detail)
-                leaving.create_task(self._close(before))
+                closures.create_task(self._close(before))
 
     async def _close(self, graph: ServedGraph) -> None:
         try:

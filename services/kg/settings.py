@@ -13,14 +13,14 @@ class KgSettings(KitSettings, MeshUrls, EncoderSettings):
     # `sqlite:///file` or `postgresql+psycopg://user@host/name`; a SQLite file that is not there is made with the demo
     # graph, so that a first start needs nothing.
     kg_database: str = Field("sqlite:///models/kg.sqlite", min_length=1, repr=False)
-    # How often to ask the store whether it answers, and whether a load has put another graph in its place.
+    # Seconds between checks whether the store answers, and whether a load has replaced the graph.
     kg_follow_s: float = Field(5.0, ge=0.05, le=60.0)
-    # A folder of folders, each a domain of one's own: see docs/knowledge-graph.md. One that is broken stops the start.
+    # A folder of folders, each a domain of one's own: see docs/knowledge-graph.md. A broken one stops the start.
     kg_domains: OrNone[Path] = None
-    # Root of a running CRAG mock API: programs then run over what it says, not over the database, and rules, which need
-    # the names of the database, write them less well.
+    # Root of a running CRAG mock API: programs then run over its data, not over the database, and rules, which need the
+    # names of the database, write them less well.
     kg_live_url: OrNone[HttpUrl] = None
-    # For all requests that one program needs of it.
+    # For all its requests of one program.
     kg_live_cap_s: float = Field(8.0, gt=0, le=30)
     # For all statements of a program together; a graph in memory answers in milliseconds.
     kg_execute_cap_s: float = Field(1.0, gt=0, le=30)

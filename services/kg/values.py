@@ -34,7 +34,7 @@ def within(column: Any, window: Window) -> list[ColumnElement[bool]]:
 
 
 def lower_bound(day: date | None) -> str:
-    """The shortest text that sorts before every date from this day on, so that `2023` counts as in 2023."""
+    """The shortest text that sorts before every date from this day on: so `2023` counts as in 2023."""
     if day is None:
         return "9999"
     if (day.month, day.day) == (1, 1):
@@ -51,7 +51,7 @@ def plain(value: Value) -> Scalar:
     """The value of a literal.
 
     Raises:
-        ParseError: it is a reference, a list or a query.
+        ParseError: the value is a reference, a list or a query.
     """
     if isinstance(value, Literal_):
         return value.value
@@ -68,31 +68,31 @@ def integer(value: Scalar) -> int:
 
 
 def number(value: Scalar, key: Key) -> float | int:
-    """`$5 million`, `1,200` or 3 as a number; 1 for what people write for true, where the key is a flag.
+    """`$5 million`, `1,200` or 3 as a number; for a flag 1 where people mean true, else 0.
 
     Raises:
-        LanguageError: it is none.
+        LanguageError: the value is no number.
     """
     if key.kind == "flag":
         return int(str(value).strip().lower() in {"true", "1", "yes", "won", "win", "winner"})
     if isinstance(value, int | float):
         return value
-    read = number_of(str(value))
-    if read is None:
+    amount_and_unit = number_of(str(value))
+    if amount_and_unit is None:
         raise LanguageError(f'{key.name} is compared with "{str(value)[:40]}", which is no number')
-    amount, unit = float(read[0]), read[1]
+    amount, unit = float(amount_and_unit[0]), amount_and_unit[1]
     return amount / 100 if unit == "%" and key.kind == "percent" else amount
 
 
 def scalar(value: Any) -> Scalar:
-    """A driver's value as one of JSON's."""
+    """A database value as one of JSON's."""
     if value is None or isinstance(value, str | int | float | bool):
         return value
     return float(value) if hasattr(value, "__float__") else str(value)
 
 
 def combined(how: str, values: list[Scalar]) -> Scalar:
-    """A number made of others; of two dates the days between."""
+    """A combination of numbers; of two dates the days between; None where it cannot be computed."""
     if how == "diff" and len(values) == 2 and all(isinstance(value, str) for value in values):
         try:
             first, last = (date.fromisoformat(str(value)[:10]) for value in values)
@@ -104,5 +104,5 @@ def combined(how: str, values: list[Scalar]) -> Scalar:
 
 
 def words_of(key: str) -> list[str]:
-    """Of `birth_place`, `birthPlace` or "birth place": birth, place."""
+    """The words of a key: birth, place of `birth_place`, `birthPlace` or "birth place"."""
     return re.findall(r"[a-z]+|\d+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", key).lower())

@@ -1,4 +1,4 @@
-"""Rows to words: one sentence a fact, with what was resolved, the window, the totals, and what is missing.
+"""Rows to words: one sentence a fact, with the resolved names, the window, the totals, and what is missing.
 
 A generator reads this text as evidence, so nothing in it may mislead: numbers are whole or rounded, never cut; a list
 that is not shown in full says so; an absence is said as an absence.
@@ -6,16 +6,18 @@ that is not shown in full says so; an absence is said as an absence.
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import date
 
 from services.kg.codes import spell
+from services.kg.definition.texts import Texts
 from services.kg.language.catalogue import Domain, Function, Key
 from services.kg.outcome import Outcome, Scalar
 from services.kit.text.dates import whole_years
 
-# Lines of one list; the total is always said.
-MAX_ITEMS = 10
-# A generator's token is shorter than this in English; what is cut by it stays below the budget.
+# Items of one list at most, in a text that is too long fewer; the total is always said.
+MAX_ITEMS = (10, 5, 3, 1)
+# A generator's token is shorter than this in English, so a text within the characters is within the budget.
 CHARS_PER_TOKEN = 3.5
 # The least that a statement gets, whatever the others need.
 MIN_CHARS = 200
@@ -34,18 +36,18 @@ STATUS = {
 
 
 def verbalize(outcomes: Sequence[Outcome], domains: Mapping[str, Domain], today: date, *, max_tokens: int) -> list[str]:
-    """The text of each statement; all together within the budget of tokens.
+    """The text of each statement; all together within `max_tokens`, by estimate.
 
-    `today` is the date of the question, for ages; `max_tokens` are for all texts together.
+    `today` is the date of the question, for ages.
     """
-    texts = [_statement(outcome, domains, today, MAX_ITEMS) for outcome in outcomes]
     budget = int(max_tokens * CHARS_PER_TOKEN)
-    for items in (5, 3, 1):
+    texts: list[str] = []
+    for items in MAX_ITEMS:
+        texts = [_statement(outcome, domains, today, items) for outcome in outcomes]
         if sum(map(len, texts)) <= budget:
             break
-        texts = [_statement(outcome, domains, today, items) for outcome in outcomes]
-    share = max(MIN_CHARS, budget // max(1, len(texts)))
-    if sum(map(len, texts)) > budget:
+    else:
+        share = max(MIN_CHARS, budget // max(1, len(texts)))
         texts = [_cut(text, share) for text in texts]
     ages = _ages(outcomes)
     if ages and texts:
@@ -54,70 +56,146 @@ def verbalize(outcomes: Sequence[Outcome], domains: Mapping[str, Domain], today:
 
 
 def _statement(outcome: Outcome, domains: Mapping[str, Domain], today: date, items: int) -> str:
-    notes = f" (Note: {'; '.join(outcome.notes)}.)" if outcome.notes else ""
-    function = outcome.function
-    if function is None:
-        possible = outcome.expected[:5] if outcome.status in ("unknown_key", "parse_error") else ()
-        near = f" Possible: {', '.join(possible)}." if possible else ""
-        return STATUS.get(outcome.status) or f"{_capital(outcome.message).rstrip('.')}.{near}"
-    domain = domains[function.domain]
-    if outcome.status == "no_event":
-        return domain.wording.missing(outcome) or f"Nothing is known of {_names(domain, outcome)}{_in(outcome)}."
-    if not outcome.rows and outcome.value is None:
-        return f"The knowledge graph knows nothing of this: {domain.wording.rows(outcome)}{_in(outcome)}.{notes}"
-    if outcome.aggregate == "len" and outcome.value is not None:
-        body = f"Number of {domain.wording.rows(outcome)}{_in(outcome)}: {grouped(outcome.value)}."
-        if outcome.rows:
-            body += f" {_list(domain, outcome, today, items)}"
-    elif outcome.aggregate:
-        body = _aggregate(domain, outcome, today, items)
-    elif outcome.summary and outcome.rows[0] == outcome.summary:
-        body = ""
-    elif function.grouped:
-        by = " and ".join(function.exact_keys[name].words for name in function.subject)
-        body = f"{_capital(domain.wording.rows(outcome))}{_in(outcome)} by {by}: {_list(domain, outcome, today, items)}"
-    elif len(outcome.rows) == 1 and function.pair is None and (fact := _fact(domain, outcome, today)):
-        body = fact
-    else:
-        # Of what an entity has several, or what has no name, a list says one better than a sentence does.
-        body = f"{_capital(domain.wording.rows(outcome))}{_in(outcome)} ({grouped(outcome.total)}): "
-        body += _list(domain, outcome, today, items)
-    if outcome.summary and (outcome.total != 1 or not body):
-        body = f"{_names(domain, outcome)}{_in(outcome)}: {domain.wording.totals(outcome.summary)}. {body}".rstrip()
-    return body + notes
+    if outcome.function is not None:
+        return _Facts(outcome, outcome.function, domains[outcome.function.domain].wording, today, items).text()
+    possible = outcome.expected[:5] if outcome.status in ("unknown_key", "parse_error") else ()
+    near = f" Possible: {', '.join(possible)}." if possible else ""
+    return STATUS.get(outcome.status) or f"{_capital(outcome.message).rstrip('.')}.{near}"
 
 
-def _fact(domain: Domain, outcome: Outcome, today: date) -> str:
-    """ "The budget of the film "Alien" (1979) is $11,000,000." for each key that was asked for.
+@dataclass(frozen=True, slots=True)
+class _Facts:
+    """The facts of one statement on their way into words."""
 
-    Empty of what has no name.
-    """
-    function, row = _function(outcome), outcome.rows[0]
-    if function.dynamic and row.get("key") is not None and "value" in row:
-        return f"{_dynamic(domain, function, row)}."
-    if function.narrates:
-        return f"{_item(domain, outcome, row, today)}."
-    subject = domain.wording.row(function.name, row)
-    if not subject:
-        return ""
-    return " ".join(_said(key, subject, row.get(key.name), today) for key in _keys(outcome))
+    outcome: Outcome
+    function: Function  # of the outcome
+    wording: Texts  # of the function's domain
+    today: date
+    max_items: int  # of a list
 
+    def text(self) -> str:
+        outcome = self.outcome
+        notes = f" (Note: {'; '.join(outcome.notes)}.)" if outcome.notes else ""
+        if outcome.status == "no_event":
+            return self.wording.missing(outcome) or f"Nothing is known of {self._names}{self._time}."
+        if not outcome.rows and outcome.value is None:
+            return f"The knowledge graph knows nothing of this: {self._rows}.{notes}"
+        if outcome.aggregate == "len" and outcome.value is not None:
+            body = f"Number of {self._rows}: {grouped(outcome.value)}."
+            if outcome.rows:
+                body += f" {self._list()}"
+        elif outcome.aggregate:
+            body = self._aggregate()
+        elif outcome.summary and outcome.rows[0] == outcome.summary:
+            body = ""
+        elif self.function.grouped:
+            by = " and ".join(self.function.exact_keys[name].words for name in self.function.subject)
+            body = f"{_capital(self._rows)} by {by}: {self._list()}"
+        elif len(outcome.rows) == 1 and self.function.pair is None and (fact := self._fact()):
+            body = fact
+        else:
+            # Of several facts of an entity, or of one without a name, a list says one better than a sentence does.
+            body = f"{_capital(self._rows)} ({grouped(outcome.total)}): {self._list()}"
+        if outcome.summary and (outcome.total != 1 or not body):
+            body = f"{self._names}{self._time}: {self.wording.totals(outcome.summary)}. {body}".rstrip()
+        return body + notes
 
-def _said(key: Key, subject: str, value: Scalar, today: date) -> str:
-    if value is None:
-        return f"No {key.words} of {subject} is known."
-    if str(value) == subject:
-        # "Breed: Boxer": the breed of Boxer is Boxer.
-        return f"{_capital(key.words)}: {subject}."
-    return f"The {key.words} of {subject} is {_value(key, value, today)}."
+    @property
+    def _names(self) -> str:
+        return " and ".join(self.wording.names(self.outcome))
 
+    @property
+    def _rows(self) -> str:
+        return f"{self.wording.rows(self.outcome)}{self._time}"
 
-def _dynamic(domain: Domain, function: Function, row: Mapping[str, Scalar]) -> str:
-    """ "The death date of Edward Hopper is ..."; prose speaks for itself."""
-    owner = domain.wording.owner(row) or domain.wording.row(function.name, row)
-    if row["key"] == function.prose:
-        return f"{owner}: {str(row['value']).rstrip('.')}"
-    return f"The {_words(str(row['key']))} of {owner} is {_dynamic_value(function, row)}"
+    @property
+    def _time(self) -> str:
+        # A window that the program gives by its dates is labelled by them once, not "A to B (A to B)".
+        halves = [(label, label[: (len(label) - 3) // 2]) for label in self.outcome.windows]
+        labels = [half if label == f"{half} ({half})" else label for label, half in halves]
+        return f" ({', '.join(labels)})" if labels else ""
+
+    def _fact(self) -> str:
+        """ "The budget of the film "Alien" (1979) is $11,000,000." for each key; empty of a row without a name."""
+        row = self.outcome.rows[0]
+        if self._is_dynamic(row):
+            # Prose speaks for itself: "Edward Hopper: ..." beside "The death date of Edward Hopper is ...".
+            owner = self.wording.owner(row) or self._subject(row)
+            if row["key"] == self.function.prose:
+                return f"{owner}: {str(row['value']).rstrip('.')}."
+            return f"The {_words(str(row['key']))} of {owner} is {_dynamic_value(self.function, row)}."
+        if self.function.narrates:
+            return f"{self._item(row)}."
+        subject = self._subject(row)
+        sentences = (self._sentence(key, subject, row.get(key.name)) for key in _keys(self.outcome))
+        return " ".join(sentences) if subject else ""
+
+    def _sentence(self, key: Key, subject: str, value: Scalar) -> str:
+        if value is None:
+            return f"No {key.words} of {subject} is known."
+        if str(value) == subject:
+            # "Breed: Boxer": the breed of Boxer is Boxer.
+            return f"{_capital(key.words)}: {subject}."
+        return f"The {key.words} of {subject} is {_value(key, value, self.today)}."
+
+    def _subject(self, row: Mapping[str, Scalar]) -> str:
+        return self.wording.row(self.function.name, row)
+
+    def _is_dynamic(self, row: Mapping[str, Scalar]) -> bool:
+        return self.function.dynamic and row.get("key") is not None and "value" in row
+
+    def _list(self) -> str:
+        rows, total, count = self.outcome.rows, self.outcome.total, self.max_items
+        items = [self._item(row) for row in rows[:count]]
+        if total <= len(items):
+            return f"{'; '.join(items)}."
+        if len(rows) == total and len(rows) > count >= 3:
+            # The ends of a sorted list are what questions ask for.
+            tail = count // 3
+            items = [*items[: count - tail], "...", *(self._item(row) for row in rows[-tail:])]
+        return f"{'; '.join(items)} (showing {min(count, len(rows))} of {grouped(total)})."
+
+    def _item(self, row: Mapping[str, Scalar]) -> str:
+        function = self.function
+        if self._is_dynamic(row):
+            return f"{_words(str(row['key']))}: {_dynamic_value(function, row)}"
+        keys = _keys(self.outcome)
+        values = [(key, value) for key in keys if (value := row.get(key.name)) is not None]
+        if function.narrates:
+            return "; ".join([self._subject(row), *self._labelled(values, but=function.subject)])
+        # The rows of a list are named by the keys of their subject that are shown, or by all of it.
+        if not any(name in self.outcome.shown for name in function.subject):
+            return ": ".join(filter(None, (self._subject(row), "; ".join(self._labelled(values)) or "not known")))
+        (key, value), *rest = values or [(keys[0], "unknown")]
+        more = self._labelled(rest)
+        # Namesakes are told apart by their year, winners of several years as well; a person is of no year.
+        apart = function.apart.get(key.name, "")
+        if apart and row.get(apart) and not any(one.kind == "date" or one.name == apart for one in keys):
+            more.insert(0, str(row[apart]))
+        return _value(key, value, self.today) + (f" ({', '.join(more)})" if more else "")
+
+    def _labelled(self, values: Sequence[tuple[Key, Scalar]], but: Sequence[str] = ()) -> list[str]:
+        """Values behind the words of their keys, "length 117 minutes"."""
+        return [f"{key.words} {_value(key, value, self.today)}" for key, value in values if key.name not in but]
+
+    def _aggregate(self) -> str:
+        outcome = self.outcome
+        how = AGGREGATES.get(outcome.aggregate, outcome.aggregate)
+        key = key_of(outcome, outcome.shown[-1])
+        if outcome.value is None:
+            return f"The {how} {key.words} cannot be computed: values are missing."
+        of = self._names or self.wording.rows(outcome)
+        kind = key if key.kind != "date" else Key(key.name, "integer", unit="days")
+        text = f"The {how} {key.words} of {of}{self._time} is {_value(kind, outcome.value, self.today)}"
+        if outcome.aggregate in ("min", "max") and outcome.rows:
+            return f"{text}, of {'; '.join(self._subject(row) for row in outcome.rows[:3])}."
+        inputs = [
+            f"{self._subject(row)}: {_value(key, row[key.name], self.today)}"
+            for row in outcome.rows[: self.max_items]
+            if row.get(key.name) is not None
+        ]
+        counted = f"{grouped(outcome.total)} value{'' if outcome.total == 1 else 's'}"
+        return f"{text}, from {counted}: {'; '.join(inputs)}."
 
 
 def _dynamic_value(function: Function, row: Mapping[str, Scalar]) -> str:
@@ -135,76 +213,13 @@ def _words(key: str) -> str:
     return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", key).replace("_", " ").lower()
 
 
-def _list(domain: Domain, outcome: Outcome, today: date, items: int) -> str:
-    rows = outcome.rows
-    shown = [_item(domain, outcome, row, today) for row in rows[:items]]
-    if outcome.total > len(shown):
-        if len(rows) == outcome.total and len(rows) > items >= 3:
-            # The ends of a sorted list are what questions ask for.
-            tail = items // 3
-            last = [_item(domain, outcome, row, today) for row in rows[-tail:]]
-            shown = [*shown[: items - tail], "...", *last]
-        return f"{'; '.join(shown)} (showing {min(items, len(rows))} of {grouped(outcome.total)})."
-    return f"{'; '.join(shown)}."
-
-
-def _item(domain: Domain, outcome: Outcome, row: Mapping[str, Scalar], today: date) -> str:
-    function = _function(outcome)
-    if function.dynamic and row.get("key") is not None and "value" in row:
-        return f"{_words(str(row['key']))}: {_dynamic_value(function, row)}"
-    keys = _keys(outcome)
-    values = [(key, row.get(key.name)) for key in keys]
-    if function.narrates:
-        more = [
-            f"{k.words} {_value(k, v, today)}" for k, v in values if k.name not in function.subject and v is not None
-        ]
-        return "; ".join([domain.wording.row(function.name, row), *more])
-    # The rows of a list are named by what they were asked for, or by their subject.
-    subjects = [name for name in function.subject if name in outcome.shown]
-    if not subjects:
-        known = "; ".join(f"{key.words} {_value(key, value, today)}" for key, value in values if value is not None)
-        return ": ".join(filter(None, (domain.wording.row(function.name, row), known or "not known")))
-    first, *rest = [(key, value) for key, value in values if value is not None] or [(keys[0], "unknown")]
-    more = [f"{key.words} {_value(key, value, today)}" for key, value in rest]
-    # Namesakes are told apart by their year, winners of several years as well; a person is of no year.
-    apart = function.apart.get(first[0].name, "")
-    if apart and row.get(apart) and not any(key.kind == "date" or key.name == apart for key in keys):
-        more.insert(0, str(row[apart]))
-    return _value(first[0], first[1], today) + (f" ({', '.join(more)})" if more else "")
-
-
-def _aggregate(domain: Domain, outcome: Outcome, today: date, items: int) -> str:
-    function = _function(outcome)
-    how = AGGREGATES.get(outcome.aggregate, outcome.aggregate)
-    key = key_of(outcome, outcome.shown[-1])
-    if outcome.value is None:
-        return f"The {how} {key.words} cannot be computed: values are missing."
-    of = _names(domain, outcome) or domain.wording.rows(outcome)
-    kind = key if key.kind != "date" else Key(key.name, "integer", unit="days")
-    text = f"The {how} {key.words} of {of}{_in(outcome)} is {_value(kind, outcome.value, today)}"
-    if outcome.aggregate in ("min", "max") and outcome.rows:
-        return f"{text}, of {'; '.join(domain.wording.row(function.name, row) for row in outcome.rows[:3])}."
-    inputs = [
-        f"{domain.wording.row(function.name, row)}: {_value(key, row[key.name], today)}"
-        for row in outcome.rows[:items]
-        if row.get(key.name) is not None
-    ]
-    counted = f"{grouped(outcome.total)} value{'' if outcome.total == 1 else 's'}"
-    return f"{text}, from {counted}: {'; '.join(inputs)}."
-
-
 def _ages(outcomes: Sequence[Outcome]) -> str:
     """Ages at the other dates of the same program: who asks for a birthday and a date means to subtract them."""
-    firsts = [(o, row, key) for o in outcomes for row in o.rows[:1] for key in (_keys(o) if o.function else ())]
-    births = [(row.get(_function(o).subject[0]), row.get(key.name)) for o, row, key in firsts if key.spell == "age"]
+    firsts = [(one.function, one.rows[0], key) for one in outcomes if one.function and one.rows for key in _keys(one)]
+    births = [(row.get(of.subject[0]), row.get(key.name)) for of, row, key in firsts if key.spell == "age"]
     dates = [row.get(key.name) for _, row, key in firsts if key.ages]
-    sentences = []
-    for name, birth in births:
-        for when in dates:
-            age = _age(birth, when)
-            if age is not None:
-                sentences.append(f"{name} was {age} years old on {when}.")
-    return " ".join(sentences)
+    ages = [(name, _age(birth, when), when) for name, birth in births for when in dates]
+    return " ".join(f"{name} was {age} years old on {when}." for name, age, when in ages if age is not None)
 
 
 def _age(birth: Scalar, when: Scalar | date) -> int | None:
@@ -254,24 +269,8 @@ def _keys(outcome: Outcome) -> list[Key]:
 
 
 def key_of(outcome: Outcome, name: str) -> Key:
-    """The key of a statement's rows that is called so; one of plain text where its function has none."""
+    """The key of a statement's rows with this name; a key of plain text where its function has none."""
     return (outcome.function.exact_keys.get(name) if outcome.function else None) or Key(name)
-
-
-def _function(outcome: Outcome) -> Function:
-    assert outcome.function is not None  # noqa: S101 - callers have checked
-    return outcome.function
-
-
-def _names(domain: Domain, outcome: Outcome) -> str:
-    return " and ".join(domain.wording.names(outcome))
-
-
-def _in(outcome: Outcome) -> str:
-    # A window that was asked for by its dates is labelled by them once, not "A to B (A to B)".
-    halves = [(label, label[: (len(label) - 3) // 2]) for label in outcome.windows]
-    labels = [half if label == f"{half} ({half})" else label for label, half in halves]
-    return f" ({', '.join(labels)})" if labels else ""
 
 
 def _capital(text: str) -> str:
@@ -282,6 +281,6 @@ def _cut(text: str, chars: int) -> str:
     """A text up to the end of an item within so many characters."""
     if len(text) <= chars:
         return text
-    kept = text[:chars]
-    end = max(kept.rfind("; "), kept.rfind(". "), kept.rfind("\n"))
-    return (kept[:end] if end > chars // 2 else kept.rpartition(" ")[0]) + " ... (cut to fit)"
+    start = text[:chars]
+    end = max(start.rfind("; "), start.rfind(". "), start.rfind("\n"))
+    return (start[:end] if end > chars // 2 else start.rpartition(" ")[0]) + " ... (cut to fit)"

@@ -40,8 +40,7 @@ from services.kg.generate.examples import load_library
 from services.kg.generate.ground import named
 from services.kg.outcome import Outcome
 from services.kg.store.engine import open_store
-from services.kg.store.names import name as name_table
-from services.kg.store.names import normalise
+from services.kg.store.names import name_table, normalise
 from services.kg.verbalize import verbalize
 from services.kit.budget import Budget
 from services.kit.client import ServiceClient, http_client

@@ -1,1 +1,1 @@
-"""Reading what a domain's folder says into the objects that the service works with."""
+"""From the files of a domain's folder to the objects of the service."""

@@ -1,4 +1,4 @@
-"""What the files say of comparing, as clauses: membership in a related table, words within a text, vocabularies."""
+"""Comparisons of a domain's files as clauses: membership in a related table, words within a text, vocabularies."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -27,24 +27,21 @@ def is_member(table: Table, on: dict[str, str], column: str) -> Compare:
     """A row of a related table has one of the values, whatever their case."""
 
     def compare(c: Any, operator: Operator, values: tuple[Any, ...]) -> ColumnElement[bool]:
-        wanted = [str(value).lower().replace("_", " ") for value in values]
-        found = exists().where(*_joined(c, table, on), func.lower(table.c[column]).in_(wanted))
-        return ~found if operator == "neq" else found
+        texts = [str(value).lower().replace("_", " ") for value in values]
+        clause = exists().where(*_joined(c, table, on), func.lower(table.c[column]).in_(texts))
+        return ~clause if operator == "neq" else clause
 
     return compare
 
 
 def in_vocabulary(vocabulary: Vocabulary, codes: str, text: str, *, or_contains: bool) -> Compare:
-    """By the codes that the words mean; words that mean none, or all with `or_contains`, are looked for in the text."""
+    """By the codes of the words; words without a code, or all with `or_contains`, are searched in the text."""
 
     def compare(c: Any, operator: Operator, values: tuple[Any, ...]) -> ColumnElement[bool]:
-        meant = [code for value in values for code in vocabulary.find(str(value))]
-        if not meant:
-            clause = _contains(c[text], values[:1])
-        else:
-            clause = c[codes].in_(meant)
-            if or_contains:
-                clause |= _contains(c[text], values)
+        matches = [code for value in values for code in vocabulary.find(str(value))]
+        clause = c[codes].in_(matches) if matches else _contains(c[text], values[:1])
+        if matches and or_contains:
+            clause |= _contains(c[text], values)
         return ~clause if operator == "neq" else clause
 
     return compare
@@ -62,8 +59,8 @@ def among_members(table: Table, on: dict[str, str], column: str) -> Clause:
 def like(column: str, *, squash: bool, or_unknown: bool, drop: str) -> Clause:
     """The text has the words in it.
 
-    Without spaces and hyphens (`squash`), with rows that have no text (`or_unknown`), without what `drop`, a pattern,
-    takes from the words.
+    `squash` compares without spaces and hyphens, `or_unknown` keeps rows without a text, and the words lose first what
+    `drop`, a pattern, matches.
     """
 
     def clause(c: Any, values: tuple[Any, ...]) -> ColumnElement[bool]:
@@ -72,8 +69,8 @@ def like(column: str, *, squash: bool, or_unknown: bool, drop: str) -> Clause:
         if squash:
             words = words.replace("-", "").replace(" ", "")
             text = func.replace(func.replace(text, "-", ""), " ", "")
-        found = text.contains(words, autoescape=True)
-        return c[column].is_(None) | found if or_unknown else found
+        contained = text.contains(words, autoescape=True)
+        return c[column].is_(None) | contained if or_unknown else contained
 
     return clause
 

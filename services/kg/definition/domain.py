@@ -18,8 +18,7 @@ from services.kg.definition.tables import read_tables
 from services.kg.definition.texts import Texts, template
 from services.kg.definition.views import Sources, read_query
 from services.kg.language.catalogue import Catalogue, Domain, Function, Kind
-from services.kg.store.names import INDEX_TABLES
-from services.kg.store.names import name as name_table
+from services.kg.store.names import INDEX_TABLES, name_table
 from services.kg.store.tables import source, stated_total
 from services.kit.text.times import Calendar
 
@@ -34,7 +33,7 @@ def read_domain(place: Traversable, metadata: MetaData | None = None, *, bundled
     Its tables go to `metadata`, by default one of its own; the Python of a bundled one may be imported.
 
     Raises:
-        BrokenDomain: with everything in its files that is wrong.
+        BrokenDomain: with all faults of its files.
     """
     return _Reading(Folder(place), metadata if metadata is not None else MetaData(), bundled).domain()
 
@@ -43,7 +42,7 @@ def read_catalogue(bundled: Catalogue, folder: Path | None) -> Catalogue:
     """The bundled domains and those of a folder of folders.
 
     Raises:
-        BrokenDomain: one of them is broken, or has a name, a table or a kind that another has.
+        BrokenDomain: one of them is broken, or has the name, a table or a kind of another.
     """
     if folder is None:
         return bundled
@@ -59,7 +58,7 @@ def with_domain(catalogue: Catalogue, domain: Domain) -> Catalogue:
     """The domains of a catalogue and one more.
 
     Raises:
-        BrokenDomain: it has a name, a table or a kind that another has.
+        BrokenDomain: it has the name, a table or a kind of another.
     """
     if faults := list(_taken(domain, catalogue.domains)):
         raise BrokenDomain(domain.name, faults)
@@ -82,7 +81,7 @@ def _taken(domain: Domain, others: Mapping[str, Domain]) -> Iterator[Fault]:
 
 
 class _Reading:
-    """One folder being read: what is wrong is gathered, so that a person sees all of it at once."""
+    """One folder being read, with its faults, so that a person sees all of them at once."""
 
     def __init__(self, folder: Folder, metadata: MetaData, bundled: bool) -> None:
         self.folder = folder
@@ -97,7 +96,6 @@ class _Reading:
             raise BrokenDomain(name, [Fault(str(self.folder.place), 1, "", reason)])
         file, content = self.folder.model("domain.yaml", DomainFile)
         tables = read_tables(self.folder, self.metadata)
-        sources = Sources(tables, {})
         views: dict[str, Any] = {}
         for view, sql in file.views.items():
             with self._part(content, "views", view, block=True):
@@ -120,17 +118,17 @@ class _Reading:
         """A function of the folder's Python, `module.function`.
 
         Raises:
-            BrokenPart: it is not there, or the folder is none of the bundled ones.
+            BrokenPart: there is no such function, or the folder is not bundled.
         """
         module, _, function = name.partition(".")
         if not self.bundled:
             raise BrokenPart("no Python is taken from this folder", "python")
         try:
-            found = getattr(importlib.import_module(f"{PACKAGE}.{self.folder.name}.{module}"), function)
+            hook = getattr(importlib.import_module(f"{PACKAGE}.{self.folder.name}.{module}"), function)
         except (ImportError, AttributeError) as error:
             raise BrokenPart(str(error), "python") from None
-        assert callable(found)  # noqa: S101 - the bundled files are ours
-        return found  # type: ignore[no-any-return]
+        assert callable(hook)  # noqa: S101 - the bundled files are ours
+        return hook  # type: ignore[no-any-return]
 
     def _kinds(self, file: DomainFile, content: Content, sources: Sources) -> Iterator[tuple[str, Kind]]:
         for name, part in file.kinds.items():
@@ -148,7 +146,7 @@ class _Reading:
 
     @contextmanager
     def _part(self, content: Content, *path: str, block: bool = False) -> Iterator[None]:
-        """Turn what is wrong with a part of the file into a fault."""
+        """Turn the errors of a part of the file into faults."""
         try:
             yield
         except BrokenPart as error:
@@ -167,8 +165,7 @@ class _Reading:
             return Calendar()
 
     def _template(self, content: Content, text: str, names: frozenset[str], *path: str) -> Template | None:
-        if not text:
-            return None
-        with self._part(content, *path):
-            return template(text, names)
+        if text:
+            with self._part(content, *path):
+                return template(text, names)
         return None

@@ -1,4 +1,4 @@
-"""A domain's folder: its files, checked by models, with the place of what is wrong."""
+"""A domain's folder: its files, checked by models, with the places of faults."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -11,12 +11,12 @@ from pydantic_core import ErrorDetails
 
 from services.kg.definition.yaml_lines import BrokenYaml, Lines, Path, load
 
-# Of a file that a person writes.
+# Of one file; people write them.
 MAX_CHARS = 2_000_000
 
 
 class Part(BaseModel):
-    """Base of all: no field that is not here."""
+    """Base of all parts of files: unknown fields are refused."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
@@ -26,7 +26,7 @@ M = TypeVar("M", bound=BaseModel)
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Something wrong in a file: its line, from 1, the key, and why."""
+    """A fault in a file: its line, from 1, the key, and the reason."""
 
     file: str
     line: int
@@ -38,7 +38,7 @@ class Fault:
 
 
 class BrokenDomain(ValueError):
-    """A folder that is no domain; `faults` are all that were seen."""
+    """A folder that is no domain, with its `faults`."""
 
     def __init__(self, domain: str, faults: Iterable[Fault]) -> None:
         self.domain = domain
@@ -48,7 +48,7 @@ class BrokenDomain(ValueError):
 
 
 class BrokenPart(ValueError):
-    """Something in a part of a file is wrong; `place` leads to it from there, `line` counts from 0 within its text."""
+    """A fault in a part of a file; `place` leads to it from that part, `line` counts from 0 within its text."""
 
     def __init__(self, reason: str, *place: str, line: int = 0) -> None:
         super().__init__(reason)
@@ -65,12 +65,12 @@ class Content:
     lines: Lines
 
     def fault(self, path: Path, reason: str, below: int = 0) -> Fault:
-        """What is wrong at a key; `below` counts lines of a text that stands under it."""
+        """A fault at a key, or so many lines below it, within a text."""
         place = self.lines.nearest(path)
         return Fault(self.file, self.lines.of(path) + below, ".".join(map(str, place)), reason)
 
     def misfit(self, error: ErrorDetails) -> Fault:
-        """What a model does not take."""
+        """A value that a model refuses, as a fault."""
         fault = self.fault(error["loc"], error["msg"].removeprefix("Value error, "))
         match error["type"]:
             case "missing":
@@ -85,7 +85,7 @@ class Content:
 class Folder:
     """The files of a domain, in the package or anywhere else.
 
-    Reading one raises BrokenDomain where it is not there, too large, no UTF-8, no YAML, or not what a model takes.
+    Reading one raises BrokenDomain where it is missing, too large, no UTF-8, no YAML, or refused by a model.
     """
 
     place: Traversable
@@ -132,9 +132,9 @@ class Folder:
         return self.model(name, model)[0] if self.has(name) else None
 
     def lines(self, name: str) -> frozenset[str]:
-        """Lines of a text file but for comments."""
+        """The lines of a text file without comments."""
         return frozenset(line for line in self.text(name).splitlines() if line and not line.startswith("#"))
 
 
-# What comes with the service beside its domains.
+# The files of the service beside its domains.
 PACKAGED = Folder(files("services.kg"))

@@ -1,9 +1,9 @@
-"""Functions out of a domain's files; a part that names what is not there raises BrokenPart."""
+"""Functions out of a domain's files; a part that names something unknown raises BrokenPart."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from sqlalchemy import Table
 
@@ -18,14 +18,17 @@ if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
 
+T = TypeVar("T", bound="DataclassInstance")
+
+
 @dataclass(frozen=True, slots=True)
 class Builder:
     """Makes the functions of one domain."""
 
     folder: Folder  # the domain's
-    sources: Sources  # what its views may select from
+    sources: Sources  # of its views
     kinds: frozenset[str]  # its kinds of names
-    hook: Callable[[str], Callable[..., Any]]  # finds a function of the folder's Python
+    hook: Callable[[str], Callable[..., Any]]  # name -> function of the folder's Python
 
     def function(self, name: str, part: FunctionPart) -> Function:
         """A function."""
@@ -38,9 +41,9 @@ class Builder:
         parameters = tuple(self._parameter(one, parameter, columns) for one, parameter in part.parameters.items())
         keys = tuple(self._key(one, key, columns) for one, key in part.keys.items())
         _check(part, columns)
-        made: dict[str, Any] = {"parameters": parameters, "view": view, "keys": keys, "event": part.event or ""}
-        made |= {"refine": self.hook(part.python) if part.python else None}
-        return Function(name=name, domain=self.folder.name, **same(part, Function) | made)
+        values: dict[str, Any] = {"parameters": parameters, "view": view, "keys": keys, "event": part.event or ""}
+        values |= {"refine": self.hook(part.python) if part.python else None}
+        return build(Function, part, name=name, domain=self.folder.name, **values)
 
     def _key(self, name: str, part: KeyPart, columns: frozenset[str]) -> Key:
         place = ("keys", name)
@@ -49,9 +52,9 @@ class Builder:
             _known(part.kind, self.kinds, "kind", *place, "kind")
         if part.id is not None:
             _known(part.id, columns, "column of the view", *place, "id")
-        made: dict[str, Any] = {"kind": part.type, "entity": part.kind or "", "id_column": part.id or ""}
-        made |= {"compare": self._compare(name, part, columns), "spell": part.spell or ""}
-        return Key(name=name, **same(part, Key) | made)
+        values: dict[str, Any] = {"kind": part.type, "entity": part.kind or "", "id_column": part.id or ""}
+        values |= {"compare": self._compare(name, part, columns), "spell": part.spell or ""}
+        return build(Key, part, name=name, **values)
 
     def _compare(self, name: str, part: KeyPart, columns: frozenset[str]) -> Compare | None:
         place = ("keys", name, "compare")
@@ -93,9 +96,9 @@ class Builder:
             clause = clauses.among_members(table, part.through.on, part.through.column)
         elif part.like is not None:
             clause = clauses.like(part.like, squash=part.squash, or_unknown=part.or_unknown, drop=part.drop)
-        made: dict[str, Any] = {"kind": part.type, "entities": part.kinds, "clause": clause}
-        made |= {"column": part.column or "", "text_column": part.text_column or ""}
-        return Parameter(name=name, **same(part, Parameter) | made)
+        values: dict[str, Any] = {"kind": part.type, "entities": part.kinds, "clause": clause}
+        values |= {"column": part.column or "", "text_column": part.text_column or ""}
+        return build(Parameter, part, name=name, **values)
 
 
 def same(part: Part, kind: "type[DataclassInstance]") -> dict[str, Any]:
@@ -103,8 +106,13 @@ def same(part: Part, kind: "type[DataclassInstance]") -> dict[str, Any]:
     return {one.name: getattr(part, one.name) for one in fields(kind) if one.name in type(part).model_fields}
 
 
+def build(target: type[T], part: Part, /, **values: Any) -> T:
+    """An object with these values, and with the fields of a part that it has by the same name."""
+    return target(**same(part, target) | values)
+
+
 def check_facets(functions: Mapping[str, Function], name: str) -> None:
-    """Facets of a function and their functions."""
+    """Check that the facets of a function name functions and keys."""
     for facet, one in functions[name].facets.items():
         place = ("facets", facet)
         _known(one.function, functions, "function", *place, "function")
@@ -115,10 +123,10 @@ def check_facets(functions: Mapping[str, Function], name: str) -> None:
 
 
 def _check(part: FunctionPart, columns: frozenset[str]) -> None:
-    """Fields that name keys or parameters of the same function."""
+    """Check the fields that name keys or parameters of the same function."""
     keys, parameters = part.keys, part.parameters
-    known: list[tuple[str, Iterable[str], Any, str]] = [
-        # A subject may be fetched for what is said of a row without being a key of its own.
+    fields_of_names: list[tuple[str, Iterable[str], Any, str]] = [
+        # The wording of a row may need a subject that is no key.
         ("subject", part.subject, {*keys, *columns}, "key"),
         *(("default", part.default, keys, "key"), ("presets", part.presets, keys, "key")),
         *(("event", filter(None, [part.event]), keys, "key"), ("apart", chain(*part.apart.items()), keys, "key")),
@@ -128,9 +136,9 @@ def _check(part: FunctionPart, columns: frozenset[str]) -> None:
         ("default_of", part.default_of, parameters, "parameter"),
         ("totals", (name.partition(" ")[0] for name in part.totals), parameters, "parameter"),
     ]
-    for place, names, those, what in known:
+    for field, names, known, what in fields_of_names:
         for name in names:
-            _known(name, those, what, place)
+            _known(name, known, what, field)
 
 
 def _known(name: str, known: Any, what: str, *place: str) -> None:

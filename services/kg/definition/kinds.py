@@ -6,7 +6,7 @@ from typing import Any
 from pydantic import RootModel
 
 from services.kg.definition.folder import Folder
-from services.kg.definition.functions import same
+from services.kg.definition.functions import build, same
 from services.kg.definition.schema import KindPart, Popularity
 from services.kg.definition.views import Sources, read_query, select_of
 from services.kg.language.catalogue import Kind, Measure, NameRules
@@ -24,28 +24,23 @@ def kind_of(
     also = "".join(f", {column} AS other_{number}" for number, column in enumerate(part.also))
     where = f" WHERE {part.where}" if part.where else ""
     aliases = folder.model(part.aliases, AliasesFile)[0].root if part.aliases else {}
-    # Read by the same parser as what the file says itself.
+    # The same parser checks it as the file's own SQL.
     sql = f"SELECT {part.id} AS id, {part.name} AS name{also} FROM {part.table}{where}"  # noqa: S608
-    made: dict[str, Any] = {"name": name, "domain": folder.name, "table": part.table, "id": part.id, "key": part.name}
-    made |= {"entities": select_of(read_query(sql, sources), sources), "also": tuple(part.also.values())}
-    made |= {"aliases": {normalise(main): others for main, others in aliases.items()}, "rules": _rules(part, folder)}
-    made |= {"popularity": tuple(_measure(one, part, sources) for one in part.popularity)}
-    return Kind(**same(part, Kind) | made, spellings=hook(part.python) if part.python else None)
+    values: dict[str, Any] = {"table": part.table, "id": part.id, "key": part.name, "rules": _rules(part, folder)}
+    values |= {"entities": select_of(read_query(sql, sources), sources), "also": tuple(part.also.values())}
+    values |= {"aliases": {normalise(main): others for main, others in aliases.items()}}
+    values |= {"popularity": tuple(_measure(one, part, sources) for one in part.popularity)}
+    values |= {"spellings": hook(part.python) if part.python else None}
+    return build(Kind, part, **values | {"name": name, "domain": folder.name})
 
 
 def _rules(part: KindPart, folder: Folder) -> NameRules:
     listed = folder.lines(part.generic) if isinstance(part.generic, str) else part.generic
-    lists: dict[str, Any] = {
-        name: frozenset(one) if isinstance(one, tuple) else one for name, one in same(part, NameRules).items()
-    }
-    return NameRules(
-        **lists
-        | {
-            "common_words": folder.lines(part.common) if part.common else frozenset(),
-            "generic": _squashed(listed),
-            "never": _squashed(line for line in listed if line.startswith("!")),
-        }
-    )
+    lists = {name: frozenset(one) for name, one in same(part, NameRules).items() if isinstance(one, tuple)}
+    lists["common_words"] = folder.lines(part.common) if part.common else frozenset()
+    lists["generic"] = _squashed(listed)
+    lists["never"] = _squashed(line for line in listed if line.startswith("!"))
+    return build(NameRules, part, **lists)
 
 
 def _measure(part: Popularity, kind: KindPart, sources: Sources) -> Measure:

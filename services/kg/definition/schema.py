@@ -1,4 +1,4 @@
-"""The files of a domain's folder as pydantic reads them: `domain.yaml` and `tables.yaml`, field by field."""
+"""The models of `domain.yaml` and `tables.yaml`, field by field."""
 
 import re
 from typing import Annotated, Any, Literal, TypeAlias
@@ -45,7 +45,7 @@ class TablePart(Part):
 
 
 class Popularity(Part):
-    """A part of how known an entity is: the logarithm of a number within 0 and `top`, by `share`.
+    """A part of an entity's popularity: the logarithm of a number within 0 and `top`, by `share`.
 
     The number is a column of the kind's table or the second column of a SELECT by identifier; `stated` totals count
     where they are larger. With `of` it is the popularity of the most popular entity of another kind that the SELECT
@@ -69,7 +69,7 @@ class Popularity(Part):
 
 
 class KindPart(Part):
-    """A kind of names: where they are, how known they are, and what is no such name."""
+    """A kind of names: their table, their popularity, and words that are no such name."""
 
     table: Name
     id: Name
@@ -102,7 +102,7 @@ class Member(Part):
 
 
 class Words(Part):
-    """People's words by patterns: a file, or pattern -> code; `contains` also takes what has the words in it."""
+    """People's words by patterns: a file, or pattern -> code; `contains` also matches texts with the words in them."""
 
     vocabulary: str | dict[re.Pattern[str], str]
     column: ColumnName | None = None
@@ -122,7 +122,7 @@ Compare = Annotated[
 
 
 class KeyPart(Part):
-    """A key: a column of the view and what it means."""
+    """A key: a column of the view with its meaning."""
 
     type: KeyKind = "text"
     aliases: tuple[str, ...] = ()
@@ -141,7 +141,7 @@ class KeyPart(Part):
 
 
 class ParameterPart(Part):
-    """A parameter: what it takes and which rows it leaves."""
+    """A parameter: its values and its filter."""
 
     type: ParameterKind = "entity"
     kinds: tuple[Name, ...] = ()
@@ -167,10 +167,10 @@ class ParameterPart(Part):
 class Facet(Part):
     """A key that stands for another function over the same entity: `get_person(x)["music"]`."""
 
-    function: Name  # the one whose rows it is
+    function: Name  # the other function
     show: tuple[Name, ...] = ()  # keys that are shown
     where: dict[Name, Fixed] = Field(default_factory=dict)  # conditions on that function, key -> value
-    aggregate: Aggregate | None = None  # what is made of the rows
+    aggregate: Aggregate | None = None  # of the rows
     aliases: tuple[str, ...] = ()  # other spellings
 
 
@@ -208,7 +208,7 @@ class FunctionPart(Part):
 
 
 class TextsPart(Part):
-    """How the domain reads."""
+    """The wording of the domain, as templates."""
 
     row: str = ""
     rows: str = ""
@@ -228,5 +228,5 @@ class DomainFile(Part):
     views: dict[Name, str] = Field(default_factory=dict)
     functions: Annotated[dict[Name, FunctionPart], Field(min_length=1)]
     texts: TextsPart = TextsPart()
-    # Parts of the file that others refer to by anchors.
+    # Parts of the file for anchors.
     shared: Any = None

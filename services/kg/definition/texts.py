@@ -1,4 +1,4 @@
-"""How rows and statements read: Jinja templates of the domain's files, sandboxed."""
+"""The wording of rows and statements: Jinja templates of the domain's files, sandboxed."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
@@ -11,7 +11,7 @@ from services.kg.definition.folder import BrokenPart
 from services.kg.definition.schema import DomainFile
 from services.kg.outcome import Outcome
 
-# What every template of a statement may name.
+# The names of every template of a statement.
 OF_STATEMENT = frozenset({"names", "entities", "of_kind", "rows", "when"})
 
 
@@ -20,25 +20,25 @@ _ENVIRONMENT.filters["quoted"] = lambda values: [f'"{value}"' for value in value
 
 
 def template(text: str, names: Iterable[str]) -> Template:
-    """A template that may name those; BrokenPart where it cannot be read, or names something else."""
-    known = frozenset(names)
+    """A template over these names; BrokenPart where the text is no template, or has another name."""
+    possible = frozenset(names)
     try:
-        used, made = _compiled(text)
+        names_used, compiled = _compiled(text)
     except TemplateSyntaxError as error:
         raise BrokenPart(error.message or "cannot be read", line=error.lineno - 1) from None
-    if unknown := sorted(used - known):
-        raise BrokenPart(f"{', '.join(unknown)} cannot be named here; {', '.join(sorted(known))} can")
-    return made
+    if unknown := sorted(names_used - possible):
+        raise BrokenPart(f"{', '.join(unknown)} cannot be named here; {', '.join(sorted(possible))} can")
+    return compiled
 
 
 @lru_cache(maxsize=1_000)
 def _compiled(text: str) -> tuple[set[str], Template]:
-    """What a template names, and the template; functions of a domain share many."""
+    """The names in a template, and the template; functions of a domain share many."""
     return meta.find_undeclared_variables(_ENVIRONMENT.parse(text)), _ENVIRONMENT.from_string(text)
 
 
 def statement_context(outcome: Outcome, names: Sequence[str]) -> dict[str, Any]:
-    """What templates of a statement may name."""
+    """The values of `OF_STATEMENT`."""
     entities: dict[str, list[str]] = {}
     for entity in outcome.entities:
         entities.setdefault(entity.kind, []).append(entity.surface)
@@ -51,44 +51,44 @@ def statement_context(outcome: Outcome, names: Sequence[str]) -> dict[str, Any]:
 
 
 class Texts:
-    """How a domain reads. `template` makes one of a text, the names that it may have, and its place in the file."""
+    """The wording of a domain. `template` makes one of a text, its possible names, and its place in the file."""
 
     def __init__(self, file: DomainFile, template: Callable[..., Template | None]) -> None:
         texts, parts = file.texts, file.functions
         named = {name: frozenset({*part.keys, *part.subject}) for name, part in parts.items()}
         every = frozenset().union(*named.values())
-        rows, leads = ("texts", "row"), ("texts", "rows")
+        self._row = {
+            name: template(part.row, named[name], "functions", name, "row")
+            or template(texts.row, every, "texts", "row")
+            for name, part in parts.items()
+        }
         self._rows = {
-            name: template(part.row, named[name], "functions", name, "row") or template(texts.row, every, *rows)
-            for name, part in parts.items()
-        }
-        self._leads = {
             name: template(part.rows, OF_STATEMENT, "functions", name, "rows")
-            or template(texts.rows, OF_STATEMENT, *leads)
+            or template(texts.rows, OF_STATEMENT, "texts", "rows")
             for name, part in parts.items()
         }
-        self._subjects = {name: part.subject[0] for name, part in file.functions.items()}
+        self._subjects = {name: part.subject[0] for name, part in parts.items()}
         self._owner = template(texts.owner, every, "texts", "owner")
         self._missing = template(texts.missing, OF_STATEMENT, "texts", "missing")
         self._totals = template(texts.totals, frozenset({"n", "has"}), "texts", "totals")
         self._owner_names = texts.owner_names
 
     def row(self, function: str, row: Mapping[str, Any]) -> str:
-        """A row's subject in words: 'the film "Alien" (1979)'; empty of a row without a name."""
-        made = self._rows.get(function)
-        if made is not None:
-            return made.render(row)
+        """A row's subject in words: 'the film "Alien" (1979)'; empty for a row without a name."""
+        template = self._row.get(function)
+        if template is not None:
+            return template.render(row)
         name = row.get(self._subjects.get(function, ""))
         return "" if name is None else str(name)
 
     def rows(self, outcome: Outcome) -> str:
-        """What a statement's rows are in words: 'films in which Sigourney Weaver acted'."""
-        made = self._leads.get(outcome.function.name) if outcome.function is not None else None
+        """A statement's rows in words: 'films in which Sigourney Weaver acted'."""
+        template = self._rows.get(outcome.function.name) if outcome.function is not None else None
         names = self.names(outcome)
-        return made.render(statement_context(outcome, names)) if made is not None else " and ".join(names)
+        return template.render(statement_context(outcome, names)) if template is not None else " and ".join(names)
 
     def owner(self, row: Mapping[str, Any]) -> str:
-        """Whose a row is, for facts of any name; "" where the row does not say."""
+        """The owner of a row of a dynamic function; empty where the row has none."""
         return self._owner.render(row) if self._owner is not None else ""
 
     def missing(self, outcome: Outcome) -> str:
@@ -103,6 +103,6 @@ class Texts:
         return self._totals.render(n={name: int(value or 0) for name, value in summary.items()}, has=has)
 
     def names(self, outcome: Outcome) -> list[str]:
-        """Whom a statement is about, once each."""
+        """The entities that a statement is about, once each."""
         owners = [self.owner(row) for row in outcome.rows] if self._owner_names else []
         return list(dict.fromkeys(filter(None, owners)) or dict.fromkeys(one.surface for one in outcome.entities))

@@ -1,7 +1,7 @@
 """SQL of a domain's files as SQLAlchemy's selectables: read once, checked, and written anew for each database.
 
-The text is SQLite's SQL. It must be one SELECT over the domain's own tables that does nothing but compute; what is run
-is what the parser understood of it, never the text itself.
+The text is SQLite's SQL: one SELECT over the domain's own tables that does nothing but compute. The databases run the
+parser's tree of it, never the text itself.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -35,13 +35,6 @@ _REFUSED: tuple[tuple[type[exp.Expr], str], ...] = (
     (exp.Lock, "a lock"),
     (exp.Command, "a command"),
 )
-_TYPES: tuple[tuple[type[TypeEngine[Any]], str], ...] = (
-    (BigInteger, "BIGINT"),
-    (Integer, "INT"),
-    (Float, "DOUBLE"),
-    (Boolean, "BOOLEAN"),
-    (Text, "TEXT"),
-)
 _OF_TYPE: Mapping[exp.DType, TypeEngine[Any]] = {
     exp.DType.TEXT: Text(),
     exp.DType.VARCHAR: Text(),
@@ -55,7 +48,7 @@ _OF_TYPE: Mapping[exp.DType, TypeEngine[Any]] = {
 
 
 class _Text(TextClause):
-    """SQL in two dialects: SQLite's text, and PostgreSQL's once it is asked for."""
+    """SQL in two dialects: SQLite's text, and PostgreSQL's on the first use."""
 
     inherit_cache = True
     query: exp.Query
@@ -77,7 +70,7 @@ def _postgresql(element: _Text, compiler: Any, **options: Any) -> str:
 
 @dataclass(frozen=True)
 class Sources:
-    """What a domain's SQL may select from."""
+    """The tables and views that a domain's SQL may select from."""
 
     tables: Mapping[str, Table]  # its own
     views: Mapping[str, exp.Query]  # name -> SELECT, expanded where it is named
@@ -86,7 +79,7 @@ class Sources:
     def schema(self) -> MappingSchema:
         """The tables as the parser knows them."""
         tables: dict[str, object] = {
-            name: {one.name: _type_name(one.type) for one in table.c} for name, table in self.tables.items()
+            name: {one.name: str(one.type) for one in table.c} for name, table in self.tables.items()
         }
         return MappingSchema(tables, dialect="sqlite")
 
@@ -95,7 +88,7 @@ def read_query(sql: str, sources: Sources) -> exp.Query:
     """One SELECT, or several by UNION, over those sources, with views expanded.
 
     Raises:
-        BrokenPart: it is anything else; the reason names what.
+        BrokenPart: the text is anything else, which the reason names.
     """
     try:
         statements = [one for one in sqlglot.parse(sql, read="sqlite") if one is not None]
@@ -117,10 +110,10 @@ def read_query(sql: str, sources: Sources) -> exp.Query:
 def select_of(query: exp.Query, sources: Sources, flags: Sequence[str] = ()) -> TextualSelect:
     """A query for SQLAlchemy, every column named and of a type.
 
-    `flags` are columns of true and false that shall be 1 and 0, to be compared and summed alike in both databases.
+    `flags` are columns of true and false that become 1 and 0, to be compared and summed alike in both databases.
 
     Raises:
-        BrokenPart: a column is not there, has no name, or a name twice.
+        BrokenPart: a column is unknown, has no name, or the name of another.
     """
     try:
         qualified = qualify(query.copy(), schema=sources.schema, dialect="sqlite")
@@ -136,9 +129,9 @@ def select_of(query: exp.Query, sources: Sources, flags: Sequence[str] = ()) -> 
     if twice is not None:
         raise BrokenPart(f"{twice} is selected twice")
     types = {one.alias_or_name: one.type.this if one.type else None for one in typed.selects}
-    if wanted := [name for name in flags if types.get(name) == exp.DType.BOOLEAN]:
-        _as_numbers(typed, wanted)
-        types |= dict.fromkeys(wanted, exp.DType.INT)
+    if booleans := [name for name in flags if types.get(name) == exp.DType.BOOLEAN]:
+        _as_numbers(typed, booleans)
+        types |= dict.fromkeys(booleans, exp.DType.INT)
     text = _Text(_escaped(typed.sql("sqlite", comments=False)))
     text.query = typed
     columns = [column(name, _OF_TYPE.get(types[name], NULLTYPE)) for name in names]  # type: ignore[arg-type]
@@ -176,12 +169,7 @@ def _as_numbers(query: exp.Expr, names: Sequence[str]) -> None:
 
 
 def _line(node: exp.Expr) -> int:
-    found = next((one.meta["line"] for one in node.walk() if "line" in one.meta), 1)
-    return int(found) - 1
-
-
-def _type_name(kind: TypeEngine[Any]) -> str:
-    return next((name for known, name in _TYPES if isinstance(kind, known)), "UNKNOWN")
+    return int(next((one.meta["line"] for one in node.walk() if "line" in one.meta), 1)) - 1
 
 
 def _escaped(sql: str) -> str:

@@ -1,4 +1,4 @@
-"""Codes for what goes by many names: an award that was renamed five times, and what people call it."""
+"""Codes for things of many names: an award that was renamed five times, and the words that people have for it."""
 
 import re
 from collections.abc import Mapping
@@ -8,10 +8,11 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field
 
 from services.kg.definition.folder import Part
+from services.kit.environment import OrNone
 
 
 class Dated(Part):
-    """A code that a name had up to a year."""
+    """The code of a name up to a year."""
 
     code: str
     until: int
@@ -21,20 +22,16 @@ def _several(value: Any) -> Any:
     return (value,) if isinstance(value, str) else value
 
 
-# An empty one would be found everywhere; it means that there is none.
-Wanted = Annotated[re.Pattern[str] | None, BeforeValidator(lambda value: value or None)]
-
-
 class Vocabulary(Part):
-    """People's words and sources' names for one set of codes, by patterns; the first that is found decides."""
+    """People's words and sources' names for one set of codes, by patterns; the first that matches decides."""
 
-    # What people say -> codes; several where words leave open which is meant.
+    # People's words -> codes; several where the words are ambiguous.
     words: Mapping[re.Pattern[str], Annotated[tuple[str, ...], BeforeValidator(_several)]]
-    # What a source writes -> code; the words where it is empty.
+    # Sources' names -> code; without any, people's words.
     names: Mapping[re.Pattern[str], str | Dated] = Field(default_factory=dict)
-    noise: Wanted = None  # what of people's words is dropped first
-    official: Wanted = None  # what tells a source's name from people's words
-    otherwise: Literal["none", "slug"] = "none"  # what a text is that no pattern finds: no code, or a slug of itself
+    noise: OrNone[re.Pattern[str]] = None  # dropped from people's words first
+    official: OrNone[re.Pattern[str]] = None  # in a source's name, and not in people's words
+    otherwise: Literal["none", "slug"] = "none"  # for words that no pattern matches: no code, or a slug of the words
 
     @cached_property
     def _names(self) -> list[tuple[re.Pattern[str], str, int | None]]:
@@ -51,9 +48,9 @@ class Vocabulary(Part):
         return frozenset(code for _, code, _ in self._names).union(*self.words.values())
 
     def code(self, name: str, year: int | None = None) -> str:
-        """The code of a source's name: that of the first pattern found in it, else a slug of the name.
+        """The code of a source's name: that of the first pattern in it, else a slug of the name.
 
-        Some names meant something else before a `year`.
+        Some names had another code up to a `year`.
         """
         text = " ".join(name.casefold().split())
         for pattern, code, until in self._names:
@@ -62,7 +59,7 @@ class Vocabulary(Part):
         return _slug(text) or "other"
 
     def find(self, text: str) -> tuple[str, ...]:
-        """The codes that people's words mean, or that are written out; none where the words mean nothing here."""
+        """The codes of people's words, or those that the text itself is; none where no pattern matches."""
         plain = " ".join(text.casefold().replace("_", " ").replace("-", " ").split())
         if _slug(plain) in self.codes:
             return (_slug(plain),)

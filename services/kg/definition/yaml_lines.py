@@ -1,4 +1,4 @@
-"""YAML with the line of every key and value, so that an error can name the place.
+"""YAML with the line of every key and value, for the places of errors.
 
 Scalars are YAML 1.2's: only `true` and `false` are booleans and a date is text; `on`, `no` and `2003-04-21` are words.
 """
@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import yaml
 
-# What a file may hold with its anchors written out; the largest of the bundled ones has some thousands.
+# Nodes of a file with its anchors written out; the largest of the bundled ones has some thousands.
 MAX_NODES = 200_000
 
 _PLAIN = frozenset({"tag:yaml.org,2002:map", "tag:yaml.org,2002:seq"})
@@ -19,7 +19,7 @@ Path = tuple[str | int, ...]
 
 
 class BrokenYaml(ValueError):
-    """The text is not YAML that can be read; `line` counts from 1."""
+    """The text is no YAML for a domain; `line` counts from 1."""
 
     def __init__(self, reason: str, line: int, key: Path = ()) -> None:
         super().__init__(f"line {line}: {reason}")
@@ -35,11 +35,11 @@ class Lines:
     lines: Mapping[Path, int]
 
     def of(self, path: Path) -> int:
-        """The line of what stands there, or of the nearest place around it."""
+        """The line of a path, or of the nearest place around it."""
         return self.lines[self.nearest(path)]
 
     def nearest(self, path: Path) -> Path:
-        """The longest part of a path that the file has; steps that it lacks are left out, those behind them tried."""
+        """The path without the steps that the file lacks."""
         place: Path = ()
         for step in path:
             if (*place, step) in self.lines:
@@ -64,7 +64,7 @@ def load(text: str) -> tuple[Any, Lines]:
     """The content of one document and its lines. Anchors are written out, `<<` where it stands.
 
     Raises:
-        BrokenYaml: it cannot be read, has a key twice, a tag of its own, or too much in it.
+        BrokenYaml: the text cannot be read, has a key twice, a tag of its own, or too many nodes.
     """
     loader = _Loader(text)
     try:
@@ -114,8 +114,8 @@ class _Reader:
                 merged = self.read(value, path, line)
                 if not isinstance(merged, dict):
                     raise BrokenYaml("<< takes a mapping", line, path)
-                # What stands in the mapping itself wins.
-                data |= {name: data.get(name, taken) for name, taken in merged.items()}
+                # The mapping's own values win.
+                data |= {name: value for name, value in merged.items() if name not in data}
                 continue
             name = str(key.value)
             place = (*path, name)
@@ -135,9 +135,8 @@ class _Reader:
 
 
 def _scalar(node: yaml.Node, path: Path) -> Any:
-    kind = node.tag.removeprefix("tag:yaml.org,2002:")
     text = node.value
-    match kind:
+    match node.tag.removeprefix("tag:yaml.org,2002:"):
         case "str":
             return text
         case "null":

@@ -13,8 +13,7 @@ from sqlalchemy import Engine, bindparam, func, select
 
 from services.kg.definition.folder import PACKAGED
 from services.kg.language.catalogue import Catalogue, NameRules
-from services.kg.store.names import name as name_table
-from services.kg.store.names import normalise
+from services.kg.store.names import name_table, normalise
 
 MAX_WORDS = 60
 # Words of the longest name; titles of films run to a dozen.

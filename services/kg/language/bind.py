@@ -1,4 +1,4 @@
-"""From a tree to catalogue objects: functions, keys and parameters that exist, or an error that names what does."""
+"""From a tree to the catalogue's functions, keys and parameters, or an error that names those that exist."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -25,7 +25,7 @@ class BoundCondition:
 
 @dataclass(frozen=True, slots=True)
 class BoundProject:
-    """Keys to show; `dynamic` are names of rows in a function whose keys are rows."""
+    """Keys to show; `dynamic` are names of facts in a function whose rows are a key and a value."""
 
     keys: tuple[Key, ...]
     dynamic: tuple[str, ...] = ()
@@ -52,7 +52,7 @@ BoundStep = BoundProject | BoundWhere | BoundSort | BoundGroup | tree.Slice
 
 @dataclass(frozen=True, slots=True)
 class BoundCall:
-    """A function with what each parameter was given: one value or several."""
+    """A function with the values of each parameter, one or several."""
 
     function: Function
     arguments: dict[str, tuple[Value, ...]]
@@ -63,13 +63,13 @@ class BoundCall:
 class BoundQuery:
     """A query over one function."""
 
-    source: BoundCall | Reference  # a call, or the earlier statement whose rows it goes on with
+    source: BoundCall | Reference  # a call, or the earlier statement whose rows it takes
     steps: tuple[BoundStep, ...]  # in order
     every: bool
     aggregate: tree.Aggregate | None
     head: int | None
-    facet: str = ""  # the key of the original function that this stands for, as `best_new_artist`
-    asked: Function | None = None  # the function that the program named
+    facet: str = ""  # the key of `called` that the query stands for, as `best_new_artist`
+    called: Function | None = None  # the function that the program calls
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,12 +82,12 @@ Bound = BoundQuery | BoundCombine
 
 
 def earlier(reference: Reference, done: Sequence[T | None]) -> T:
-    """What the statement that a reference means came to; ParseError where there is none."""
+    """What `done` has of the statement that a reference means; ParseError where it has nothing."""
     index = len(done) - 1 if reference.statement is None else reference.statement - 1
-    one = done[index] if 0 <= index < len(done) else None
-    if one is None:
+    item = done[index] if 0 <= index < len(done) else None
+    if item is None:
         raise ParseError("* has no rows before it", expected=("a statement with rows before this one",))
-    return one
+    return item
 
 
 def fixed(function: Function, conditions: Mapping[str, Fixed]) -> list[BoundCondition]:
@@ -96,9 +96,9 @@ def fixed(function: Function, conditions: Mapping[str, Fixed]) -> list[BoundCond
 
 
 class Binder:
-    """Binds statements of one program in order, since `*` takes its keys from an earlier one.
+    """Binds the statements of one program in order, since `*` takes its keys from an earlier one.
 
-    Functions are looked for in `domain` first.
+    Functions of `domain` come before those of others.
     """
 
     def __init__(self, catalogue: Catalogue, domain: str) -> None:
@@ -107,7 +107,7 @@ class Binder:
         self.functions: list[Function | None] = []
 
     def bind(self, query: Query) -> Bound:
-        """The statement over the catalogue; also remembered for `*` in later ones.
+        """The statement over the catalogue, which is remembered for `*` in later ones.
 
         Raises:
             UnknownName: a function or key that does not exist.
@@ -134,16 +134,16 @@ class Binder:
         """One query, not remembered; raises as `bind`."""
         if isinstance(query.source, tree.Combine):
             raise ParseError("a combination cannot stand inside another")
-        facet_name, facet, asked = "", None, None
+        facet_name, facet, called = "", None, None
         steps = list(query.steps)
         source: BoundCall | Reference
         if isinstance(query.source, tree.Call):
-            asked = self._catalogue.function(query.source.function, self._domain)
-            source = self._call(asked, query.source.arguments)
-            facet = asked.facet_of(steps)
+            called = self._catalogue.function(query.source.function, self._domain)
+            source = self._call(called, query.source.arguments)
+            facet = called.facet_of(steps)
             if facet is not None:
                 facet_name = cast(tree.Project, steps.pop(0)).keys[0]
-                source = self._facet(asked, source, facet)
+                source = self._facet(called, source, facet)
         else:
             source = query.source
         function = source.function if isinstance(source, BoundCall) else earlier(source, self.functions)
@@ -156,21 +156,21 @@ class Binder:
         if facet is not None and not any(isinstance(step, BoundProject) for step in bound):
             bound += [BoundProject(tuple(function.key(key) for key in facet.show))] if facet.show else []
             aggregate = aggregate or facet.aggregate
-        return BoundQuery(source, tuple(bound), query.every, aggregate, query.head, facet_name, asked)
+        return BoundQuery(source, tuple(bound), query.every, aggregate, query.head, facet_name, called)
 
-    def _facet(self, asked: Function, call: BoundCall, facet: Facet) -> BoundCall:
-        function = self._catalogue.function(facet.function, asked.domain)
-        kept = tuple(replace(one, key=function.key(one.key.name)) for one in call.conditions)
-        taken = {parameter.name: parameter.name for parameter in function.parameters}
-        entity = asked.parameters[0] if asked.parameters else None
-        if entity is not None and entity.entities and entity.name not in taken:
-            # What names the rows may be called otherwise there: the team of employees.
+    def _facet(self, called: Function, call: BoundCall, facet: Facet) -> BoundCall:
+        function = self._catalogue.function(facet.function, called.domain)
+        conditions = tuple(replace(one, key=function.key(one.key.name)) for one in call.conditions)
+        names = {parameter.name: parameter.name for parameter in function.parameters}
+        entity = called.parameters[0] if called.parameters else None
+        if entity is not None and entity.entities and entity.name not in names:
+            # The same entity may have another parameter there: the team of employees.
             same = next((one.name for one in function.parameters if one.entities == entity.entities), "")
-            taken |= {entity.name: same} if same else {}
-        if lost := call.arguments.keys() - taken.keys():
+            names |= {entity.name: same} if same else {}
+        if lost := call.arguments.keys() - names.keys():
             raise ParseError(f"{facet.function} takes no {' or '.join(sorted(lost))}")
-        arguments = {taken[name]: values for name, values in call.arguments.items()}
-        return BoundCall(function, arguments, (*fixed(function, facet.where), *kept))
+        arguments = {names[name]: values for name, values in call.arguments.items()}
+        return BoundCall(function, arguments, (*fixed(function, facet.where), *conditions))
 
     def _call(self, function: Function, arguments: tuple[Argument, ...]) -> BoundCall:
         call = BoundCall(function, {}, ())
@@ -178,11 +178,10 @@ class Binder:
         free = list(function.parameters)
         for argument in arguments:
             match argument:
-                case Condition() | tree.List_() if found := conditions_of(argument):
-                    conditions += [self._condition(function, one) for one in found]
-                    while (
-                        isinstance(argument, tree.List_) and free and free[0].kind == "entity" and not free[0].required
-                    ):
+                case Condition() | tree.List_() if own := conditions_of(argument):
+                    conditions += [self._condition(function, one) for one in own]
+                    several = isinstance(argument, tree.List_)
+                    while several and free and free[0].kind == "entity" and not free[0].required:
                         free.pop(0)
                 case tree.Keyword(name, value):
                     conditions += self._keyword(call, name, value)
@@ -220,7 +219,7 @@ class Binder:
             return [self._condition(call.function, Condition("eq", name, (value,)))]
         except UnknownName as error:
             message = f"{call.function.name} has no parameter {name}"
-            raise UnknownName("parameter", message, expected=names) from error
+            raise UnknownName(message, expected=names) from error
 
     def _step(self, function: Function, step: tree.Step) -> list[BoundStep]:
         match step:
@@ -250,6 +249,6 @@ class Binder:
         if len(condition.values) == 1 and condition.operator not in ("like", "isnull", "notnull"):
             value = condition.values[0]
             if isinstance(value, Literal_) and value.bare and isinstance(value.value, str):
-                found = next((one for one in function.keys if value.value.lower() in (one.name, *one.aliases)), None)
-                other = found if found is not None and found.kind == key.kind else None
+                match = next((one for one in function.keys if value.value.lower() in (one.name, *one.aliases)), None)
+                other = match if match is not None and match.kind == key.kind else None
         return BoundCondition(key, condition.operator, condition.values, other)

@@ -1,6 +1,6 @@
-"""What a domain offers: functions over views with keys. Prompt, validation, completion and decoding grammar read this.
+"""The catalogue of domains: functions over views with keys, for prompts, validation, completion and decoding grammars.
 
-A function is a view, a SELECT whose columns are its keys, and its parameters are filters upon that view. So every
+A function is a view, a SELECT whose columns are its keys, and its parameters are filters of that view. So every
 combination of conditions, sorting and counting means the same for every function, and a new function is data.
 """
 
@@ -14,16 +14,16 @@ from sqlalchemy import ColumnElement, Connection, Table, TextualSelect
 
 from services.kg.definition.folder import Folder
 from services.kg.definition.schema import Facet, Fixed, KeyKind, ParameterKind
-from services.kg.errors import UnknownName
+from services.kg.errors import UnknownKey, UnknownName
 from services.kg.language.tree import Operator, Project, Step
 from services.kit.text.times import Calendar
 
 if TYPE_CHECKING:
     from services.kg.definition.texts import Texts
 
-# What can be summed, averaged and compared as a number.
+# Kinds of keys that are summed, averaged and compared as numbers.
 NUMERIC = frozenset({"integer", "number", "money", "percent", "flag"})
-# A spelling that is not in the catalogue may still be meant; a person agrees with nearly all above this, by trial.
+# A similarity from which on a spelling means a name of the catalogue; by trial a person agrees with nearly all.
 NEAR = 80.0
 
 Compare = Callable[[Any, Operator, tuple[Any, ...]], ColumnElement[bool]]
@@ -34,19 +34,18 @@ class Key:
     """A column of a view."""
 
     name: str  # as programs spell it
-    kind: KeyKind = "text"  # what its values are; money is in the currency of the row or US dollars
+    kind: KeyKind = "text"  # of its values; money is in the currency of the row or US dollars
     aliases: tuple[str, ...] = ()  # other spellings that people and models use
     label: str = ""  # in words, when it is not the name
     unit: str = ""  # behind a value in words
-    entity: str = ""  # the kind of names that its values are
+    entity: str = ""  # the kind of names, where its values are names
     id_column: str = ""  # the view's column with the identifiers of those entities
-    # How a condition compares, where plain comparison would be wrong: (columns of the view, operator, values) ->
-    # clause.
+    # The comparison of conditions where the plain one is wrong: (columns of the view, operator, values) -> clause.
     compare: Compare | None = None
-    # How a value is written: `plain` (a number without separators), `country` or `language` (a code with its words),
-    # `age` (a birthday with the age); or the words behind each code.
+    # The way to write a value: `plain` (a number without separators), `country` or `language` (a code with its words),
+    # `age` (a birthday with the age); or the words of each code.
     spell: Literal["", "plain", "country", "language", "age"] | Mapping[str, str] = field(default="", hash=False)
-    ages: bool = False  # the age of a person whose birthday the same program asks for is said at this date
+    ages: bool = False  # whether the text says the age at this date of a person whose birthday is in the same program
 
     @property
     def words(self) -> str:
@@ -65,7 +64,7 @@ class Parameter:
     required: bool = False  # whether a call without it asks for too much
     series: bool = False  # under ALL, every entity whose name begins so is meant: a series of films
     text_column: str = ""  # the view's column that holds the name itself, for things that the graph has no entity of
-    # How it filters, where no column holds it: (columns of the view, values) -> clause.
+    # The filter where no column holds it: (columns of the view, values) -> clause.
     clause: Callable[[Any, tuple[Any, ...]], ColumnElement[bool]] | None = None
 
 
@@ -75,10 +74,10 @@ class Function:
 
     name: str  # `get_...`
     domain: str  # the domain that defines it
-    summary: str  # what it is for, in the prompt
+    summary: str  # its purpose, in the prompt
     parameters: tuple[Parameter, ...]  # by position
     view: TextualSelect  # columns named as the keys, and hidden ones with a leading underscore
-    keys: tuple[Key, ...]  # what can be projected, compared and sorted by
+    keys: tuple[Key, ...]  # to project, compare and sort by
     subject: tuple[str, ...] = ()  # keys that name a row, always fetched
     default: tuple[str, ...] = ()  # keys that are shown when none is projected
     # Parameter -> those keys when it is the only one of the pair that is given.
@@ -92,7 +91,7 @@ class Function:
     totals: Mapping[str, str] = field(default_factory=dict)
     event: str = ""  # the key whose date, after the query time, hides a row
     facets: Mapping[str, Facet] = field(default_factory=dict)  # keys that are another function's rows
-    dynamic: bool = False  # the view's rows are `key` and `value`, and any key that the entity has can be projected
+    dynamic: bool = False  # whether rows are `key` and `value`, so that any key of the entity can be projected
     prose: str = ""  # the key of a dynamic function whose value is prose, which speaks for itself
     percent: tuple[str, ...] = ()  # words in keys of a dynamic function whose numbers are shares
     # Key -> the key that tells its namesakes apart, shown beside it.
@@ -104,10 +103,10 @@ class Function:
     aliases: tuple[str, ...] = ()  # other spellings
     # The domain's own rules for time and order; they change the `Scope` that they are given.
     refine: Callable[..., Any] | None = None
-    narrates: bool = False  # the domain's wording of a row is a sentence that says all of it
+    narrates: bool = False  # whether the domain's wording of a row is a sentence that says all of it
     conditioned: bool = False  # whether a call may end with a condition or a list of them
-    whole: bool = False  # a call without arguments means all rows; else it asks for too much
-    hidden: bool = False  # not shown to the model: another function's facet says it shorter
+    whole: bool = False  # whether a call without arguments means all rows; else it asks for too much
+    hidden: bool = False  # whether prompts lack it, because another function's facet is shorter
 
     @cached_property
     def exact_keys(self) -> Mapping[str, Key]:
@@ -116,7 +115,7 @@ class Function:
 
     @property
     def projected(self) -> tuple[str, ...]:
-        """What a program may project: keys and facets."""
+        """The names that a program may project: keys and facets."""
         return tuple(dict.fromkeys((*self.exact_keys, *self.facets)))
 
     @cached_property
@@ -147,13 +146,12 @@ class Function:
         """The key of this name.
 
         Raises:
-            UnknownName: with the keys that there are.
+            UnknownKey: with the keys that there are.
         """
-        if (found := self.find_key(name)) is not None:
-            return found
-        known = (*self.exact_keys, *self.facets)
-        message = f'{self.name} has no "{name}"; it has {", ".join(known)}'
-        raise UnknownName("key", message, expected=nearest(name, known))
+        if (match := self.find_key(name)) is not None:
+            return match
+        message = f'{self.name} has no "{name}"; it has {", ".join(self.projected)}'
+        raise UnknownKey(message, expected=nearest(name, self.projected))
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,18 +167,18 @@ class Measure:
 
 @dataclass(frozen=True, slots=True)
 class NameRules:
-    """What is particular about the names of a kind."""
+    """The peculiarities of the names of a kind."""
 
     light_words: frozenset[str] = frozenset()  # words that say little in such a name, beside articles and prepositions
     telling_words: frozenset[str] = frozenset()  # words that make a name another thing's
     trade_words: frozenset[str] = frozenset()  # words that half of the names have
-    about_words: frozenset[str] = frozenset()  # words in brackets behind a name that say what it is: "(film)"
+    about_words: frozenset[str] = frozenset()  # words in brackets behind a name that say its kind: "(film)"
     common_words: frozenset[str] = frozenset()  # single words of these are no such name
-    # Squashed normal forms of what is refused unless an entity has exactly that name.
+    # Squashed normal forms that are refused unless an entity has exactly that name.
     generic: frozenset[str] = frozenset()
-    never: frozenset[str] = frozenset()  # of what is refused even then
+    never: frozenset[str] = frozenset()  # those that are refused even then
     numbers: bool = False  # whether digits alone may be such a name
-    # Identifiers are codes that people write, and one letter apart is another's, as stock tickers are.
+    # Whether identifiers are codes that people write, of which one letter makes another, as stock tickers.
     codes: bool = False
     beside_codes: frozenset[str] = frozenset()  # words that may stand beside a code
     code_marks: frozenset[str] = frozenset()  # words that stand before a code in brackets
@@ -196,12 +194,12 @@ class Kind:
     rules: NameRules = field(default_factory=NameRules)  # what is particular about its names
     also: tuple[float, ...] = ()  # share of the weight that each of the other columns' names has
     base: float = 0.0  # the least popularity, 0..1
-    popularity: tuple[Measure, ...] = ()  # what is added to it
+    popularity: tuple[Measure, ...] = ()  # added to it
     aliases: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # normal form of a main name -> other names
     without_brackets: float = 0.0  # share of the weight that a name without its bracket has; 0 for none
     # The names of an entity, (main name, identifier) -> names with their share of the weight.
     spellings: Callable[[str, str], Iterable[tuple[str, float]]] | None = None
-    table: str = ""  # where its entities are
+    table: str = ""  # the table of its entities
     id: str = ""  # the column of the identifier there
     key: str = ""  # the column of the main name there
 
@@ -211,17 +209,17 @@ class Domain:
     """One area of the graph."""
 
     name: str  # the folder's name; of the bundled ones the classifier's label
-    summary: str  # what it knows, in the prompt
-    functions: tuple[Function, ...]  # what can be asked
+    summary: str  # its content, in the prompt
+    functions: tuple[Function, ...]  # in the order of the file
     kinds: Mapping[str, Kind]  # of names, by name
     tables: Mapping[str, Table]  # its own, by name
-    wording: "Texts"  # how it reads
+    wording: "Texts"  # of its rows and statements
     folder: Folder  # its files
-    calendar: Calendar  # how its records lie in time
-    timed: bool = False  # questions lean on the date, which prompts then have
-    bundled: bool = False  # it comes with the service
-    # A question that is answered when the service starts, with a name and a date, so that what reads them is met; the
-    # graph need not know them.
+    calendar: Calendar  # of its records
+    timed: bool = False  # whether prompts have the date, on which questions lean
+    bundled: bool = False  # whether it comes with the service
+    # A question to answer at the start, with a name and a date, so that their readers are warm; the graph need not know
+    # them.
     warm_up: str = ""
 
     @property
@@ -236,10 +234,9 @@ class Catalogue:
     def __init__(self, domains: Iterable[Domain]) -> None:
         self.domains = {domain.name: domain for domain in domains}
         self._functions: dict[tuple[str, str], Function] = {}
-        for domain in self.domains.values():
-            for function in domain.functions:
-                for name in (function.name, *function.aliases):
-                    self._functions[domain.name, spelling(name)] = function
+        for function in self.functions:
+            for name in (function.name, *function.aliases):
+                self._functions[function.domain, spelling(name)] = function
         # Names and aliases of all functions, as programs may spell them.
         self.spellings = frozenset(name for one in self.functions for name in (one.name, *one.aliases))
 
@@ -247,7 +244,7 @@ class Catalogue:
         self.tables = {name: table for domain in self.domains.values() for name, table in domain.tables.items()}
 
     def create_tables(self, connection: Connection) -> None:
-        """Create what tables of the domains are missing."""
+        """Create the missing tables of the domains."""
         for metadata in {table.metadata for table in self.tables.values()}:
             mine = [table for table in self.tables.values() if table.metadata is metadata]
             metadata.create_all(connection, tables=mine)
@@ -257,23 +254,23 @@ class Catalogue:
         return tuple(function for domain in self.domains.values() for function in domain.functions)
 
     def function(self, name: str, domain: str) -> Function:
-        """The function of this name, this domain's before another's.
+        """The function of this name; the domain's own comes before another's.
 
         Raises:
             UnknownName: with the nearest names.
         """
         wanted = spelling(name)
         for area in (domain, *self.domains):
-            if (found := self._functions.get((area, wanted))) is not None:
-                return found
+            if (match := self._functions.get((area, wanted))) is not None:
+                return match
         domains = [self.domains[domain]] if domain in self.domains else self.domains.values()
         near = nearest(name, (function.name for one in domains for function in one.shown))
-        raise UnknownName("function", f"there is no function {name}", expected=near)
+        raise UnknownName(f"there is no function {name}", expected=near)
 
 
 @lru_cache(maxsize=65_536)
 def spelling(name: str) -> str:
-    """What two spellings of one name have in common: `Release Date`, `release_date` and `releaseDate`."""
+    """The form that spellings of one name share: `Release Date`, `release_date` and `releaseDate`."""
     return "".join(char for char in name.lower() if char.isalnum())
 
 

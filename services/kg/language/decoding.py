@@ -1,4 +1,4 @@
-"""What a language model is shown of the language, and what it may write of it, both made from the catalogue.
+"""The language as prompts show it to a model, and the grammar that its output is held to, both from the catalogue.
 
 The decoding grammar (EBNF as xgrammar and llguidance read it) admits the canonical surface that `tree.render` prints,
 with keys and aliases of each function, so that a constrained model cannot write a program that does not bind. Aliases
@@ -9,16 +9,17 @@ import json
 from collections.abc import Iterable
 from functools import lru_cache
 
-from services.kg.language.catalogue import Catalogue, Function, Key, Parameter
+from services.kg.language.catalogue import NUMERIC, Catalogue, Function, Key, Parameter
 
 MAX_STATEMENTS = 4
 AGGREGATES = ("AVG", "SUM", "MIN", "MAX", "LEN")
-# Words of a name and of a time; a model that loses itself in one is stopped there. Words, because an engine compiles a
-# count of characters for seconds and a count of words in a few milliseconds.
+# Words of a name and of a time, to stop a model that repeats itself. Words, because an engine compiles a count of
+# characters for seconds and a count of words in a few milliseconds.
 MAX_NAME_WORDS = 14
 MAX_TIME_WORDS = 6
-NUMERIC = frozenset({"integer", "number", "money", "percent"})
-# What a time begins with that does not begin with a digit; anything else in its place is another argument gone astray.
+# Kinds of keys that are compared with numbers and aggregated.
+NUMBERS = NUMERIC - {"flag"}
+# The first words of a time without a digit; any other word there belongs to another argument.
 TIME_WORDS = (
     *("yesterday", "today", "tomorrow", "day", "last", "latest", "this", "next", "past", "previous", "recent", "most"),
     *("current", "first", "second", "third", "fourth", "final", "q1", "q2", "q3", "q4", "since", "before", "after"),
@@ -34,7 +35,7 @@ ANY_KEY = '[a-z] [a-zA-Z0-9_]* (" " [a-zA-Z0-9_]+){0,4}'
 def decoding_grammar(catalogue: Catalogue, domain: str) -> str:
     """The EBNF of programs over one domain's functions."""
     every, functions = catalogue.domains[domain].functions, catalogue.domains[domain].shown
-    numeric = any(key.kind in NUMERIC for function in functions for key in function.keys)
+    numeric = any(key.kind in NUMBERS for function in functions for key in function.keys)
     rules = [
         f'root ::= "none" | statement ("\\n" statement){{0,{MAX_STATEMENTS - 1}}}',
         "statement ::= prefix? query" + (' | ("diff(" | "ratio(") query ", " query ")"' if numeric else ""),
@@ -62,7 +63,7 @@ def decoding_grammar(catalogue: Catalogue, domain: str) -> str:
 
 
 def schema_text(catalogue: Catalogue, domain: str) -> str:
-    """One line a function: its call, its keys, what it is for."""
+    """One line a function: its call, its keys, its purpose."""
     lines = []
     for function in catalogue.domains[domain].shown:
         parameters = ", ".join(
@@ -76,7 +77,7 @@ def schema_text(catalogue: Catalogue, domain: str) -> str:
 
 
 def _call(function: Function) -> list[str]:
-    """The call with what may follow it: steps over its own rows, or a facet and steps over the facet's rows."""
+    """The rule of a call: followed by steps over its own rows, or by a facet and steps over the facet's rows."""
     rule = _rule(function)
     arguments = _arguments(function)
     if function.conditioned:
@@ -143,7 +144,7 @@ def _conditions(keys: Iterable[Key]) -> list[str]:
     alternatives: list[str] = []
     spelt: dict[str, list[str]] = {}
     for key in keys:
-        kind = "numbers" if key.kind in ("integer", "number", "percent") else key.kind
+        kind = "numbers" if key.kind in NUMBERS - {"money"} else key.kind
         spelt.setdefault(kind, []).extend((key.name, *key.aliases))
     text, dated, numbers, flags, money = (spelt.get(one, []) for one in ("text", "date", "numbers", "flag", "money"))
     equal, order = '"eq" | "neq"', '"eq" | "ge" | "le" | "gt" | "lt"'

@@ -1,4 +1,4 @@
-"""Text to tree. One bad statement does not cost the others: each is parsed alone and says what was wrong with it."""
+"""Text to tree. One bad statement does not cost the others: each is parsed alone and has an error of its own."""
 
 import json
 from collections.abc import Iterable
@@ -18,19 +18,19 @@ GRAMMAR = Path(__file__).with_name("grammar.lark")
 
 # Other words for an aggregate or a combination.
 SYNONYMS = {"average": "avg", "mean": "avg", "total": "sum", "count": "len"}
-# What a reader calls the grammar's terminals.
+# Words for the grammar's terminals.
 NAMES = {
     **{"FUNCTION": "a function", "STRING": "a quoted text", "WORD": "a word", "INTEGER": "a number"},
     **{"NUMBER": "a number", "OPERATOR": "a condition", "LPAR": "(", "RPAR": ")", "LSQB": "[", "RSQB": "]"},
     **{"COMMA": ",", "EQUAL": "=", "COLON": ":", "STAR": "*", "$END": "the end"},
 }
-# How many values an operator takes at least, where it is not one.
+# The least number of values of an operator, where it is not one.
 VALUES = {"isnull": 0, "notnull": 0, "between": 2}
 
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """A statement as it was mended, with its tree or what was wrong with it."""
+    """A mended statement with its tree, or with its error."""
 
     text: str
     statement: Statement | None
@@ -38,10 +38,10 @@ class Parsed:
 
 
 def parse(text: str, functions: Iterable[str] = ()) -> tree.Program:
-    """The tree of a program in which every statement is right.
+    """The tree of a program.
 
     Raises:
-        ParseError: for the first statement that is not.
+        ParseError: of the first statement that is wrong.
     """
     parsed = parse_each(text, functions)
     for one in parsed:
@@ -66,8 +66,8 @@ def _parse_one(text: str) -> Parsed:
         return Parsed(text, cast(Statement, _Build().transform(_lark().parse(text))))
     except UnexpectedToken as error:
         expected = tuple(sorted({NAMES[name] for name in error.accepts or error.expected if name in NAMES}))
-        found = "the end" if error.token.type == "$END" else json.dumps(str(error.token), ensure_ascii=False)
-        return Parsed(text, None, _error(text, f"found {found}", error.pos_in_stream, expected))
+        token = "the end" if error.token.type == "$END" else json.dumps(str(error.token), ensure_ascii=False)
+        return Parsed(text, None, _error(text, f"found {token}", error.pos_in_stream, expected))
     except UnexpectedCharacters as error:
         place = error.pos_in_stream
         return Parsed(text, None, _error(text, f"cannot read {text[place:][:20]!r}", place))
@@ -82,7 +82,7 @@ def _parse_one(text: str) -> Parsed:
 def _error(text: str, message: str, position: int | None, expected: tuple[str, ...] = ()) -> ParseError:
     position = len(text) if position is None or position < 0 else position
     wanted = f"; expected {', '.join(expected)}" if expected else ""
-    return ParseError(f"{message} at character {position + 1}{wanted}", position=position, expected=expected)
+    return ParseError(f"{message} at character {position + 1}{wanted}", expected=expected)
 
 
 @cache
@@ -96,18 +96,16 @@ def _how(token: Token) -> Any:
 
 @v_args(inline=True)
 class _Build(Transformer[Token, Any]):
-    """The grammar's rules to the tree's nodes; what stands in front of a query is a field of it."""
+    """The grammar's rules to the tree's nodes; words in front of a query are its fields."""
 
     def aggregate_last(self, token: Token) -> Query:
         return Query(tree.Reference(), aggregate=_how(token))
 
     def query(self, *parts: Any) -> Query:
-        fields: dict[str, Any] = {
-            name: value for part in parts if isinstance(part, dict) for name, value in part.items()
-        }
-        nodes = [part for part in parts if not isinstance(part, dict)]
-        (source,) = (node for node in nodes if isinstance(node, tree.Source))
-        steps = [node for node in nodes if node is not source]
+        fields: dict[str, Any] = {}
+        for part in parts:
+            fields |= part if isinstance(part, dict) else {}
+        source, *steps = (part for part in parts if not isinstance(part, dict))
         if any(isinstance(step, _SortAll) for step in steps):
             fields["every"] = True
             steps = [step.step if isinstance(step, _SortAll) else step for step in steps]
@@ -227,6 +225,6 @@ class _Build(Transformer[Token, Any]):
 
 @dataclass(frozen=True, slots=True)
 class _SortAll:
-    """`all sort(...)`: the step, and that all rows are meant."""
+    """`all sort(...)`: a step, where the query is for all rows."""
 
     step: tree.Step

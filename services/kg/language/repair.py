@@ -1,7 +1,7 @@
-"""From what a language model wrote to statements that the grammar can read, with names kept as they are.
+"""From a language model's text to statements that the grammar can read, with names as they are.
 
 Models forget a quote or a bracket, write apostrophes into single-quoted names, put two statements on a line or `sort`
-on the next. Each is mended by one scan over the text; what stays wrong is for the parser to say.
+on the next. Each is mended by one scan over the text; the parser says what stays wrong.
 """
 
 import json
@@ -41,19 +41,19 @@ def statements(text: str, functions: Iterable[str] = ()) -> list[str]:
         ParseError: the text is too long, has too many statements or is nested too deeply.
     """
     if len(text) > MAX_CHARS:
-        raise ParseError(f"a program may have {MAX_CHARS} characters, this one has {len(text)}", position=MAX_CHARS)
-    found: list[str] = []
+        raise ParseError(f"a program may have {MAX_CHARS} characters, this one has {len(text)}")
+    mended: list[str] = []
     for line in _split(_clean(text)):
         statement = line.strip(" \t,;")
         if not statement:
             continue
-        if found and CONTINUES.match(statement):
-            found[-1] = f"{found[-1]} {statement}"
+        if mended and CONTINUES.match(statement):
+            mended[-1] = f"{mended[-1]} {statement}"
         else:
-            found.append(statement)
-    if len(found) > MAX_STATEMENTS:
-        raise ParseError(f"a program may have {MAX_STATEMENTS} statements, this one has {len(found)}")
-    return [_named(statement, functions) for statement in found]
+            mended.append(statement)
+    if len(mended) > MAX_STATEMENTS:
+        raise ParseError(f"a program may have {MAX_STATEMENTS} statements, this one has {len(mended)}")
+    return [_named(statement, functions) for statement in mended]
 
 
 def is_nothing(statement: str) -> bool:
@@ -81,7 +81,7 @@ def _split(text: str) -> Iterable[str]:
             continue
         if char in OPENERS:
             if len(stack) == MAX_DEPTH:
-                raise ParseError(f"brackets are nested more than {MAX_DEPTH} deep", position=index)
+                raise ParseError(f"brackets are nested more than {MAX_DEPTH} deep")
             stack.append(OPENERS[char])
         elif char in CLOSERS:
             if char not in stack:
@@ -115,9 +115,9 @@ def _opens(text: str, index: int) -> bool:
 
 
 def _string(text: str, start: int) -> tuple[str, int]:
-    """What a string says, and the index after it: the first quote that an argument or a bracket could end at closes it.
+    """The content of a string, and the index after it: the first quote where an argument could end closes it.
 
-    One that nothing closes ends with its line, before the brackets there.
+    A string without such a quote ends with its line, before the brackets there.
     """
     quote = text[start]
     line_end = text.find("\n", start)

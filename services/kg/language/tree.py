@@ -112,7 +112,7 @@ Source: TypeAlias = Call | Reference | Combine
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A source, steps from left to right, and what stood in front: ALL, an aggregate, a number of rows."""
+    """A source, steps from left to right, and the words in front: ALL, an aggregate, a number of rows."""
 
     source: Source
     steps: tuple[Step, ...] = ()

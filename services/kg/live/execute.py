@@ -67,7 +67,7 @@ class LiveExecutor:
         calendar = self._catalogue.domains[domain].calendar
         for index, statement in enumerate(parsed):
             for query in _queries(binder, statement):
-                functions |= {query.asked.name} if query.asked is not None else set()
+                functions |= {query.called.name} if query.called is not None else set()
                 if not isinstance(query.source, BoundCall):
                     continue
                 functions.add(query.source.function.name)

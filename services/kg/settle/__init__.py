@@ -28,14 +28,13 @@ def settle(question: str, outcomes: Sequence[Outcome], lexicons: Mapping[str, Le
     query = " ".join(question.lower().replace("’", "'").split())
     if NEGATED.search(query):
         return None
-    answer = listed(query, outcomes)
-    if answer is not None:
-        return answer
-    found = [fact_of(query, outcome, lexicons) for outcome in outcomes]
-    facts = [fact for fact in found if fact is not None]
-    if len(facts) != len(found):
-        return None
+    if (answer := listed(query, outcomes)) is not None:
+        return KgSettled(answer=answer, rule="list", inputs=(outcomes[0].source,))
+    facts = [fact for outcome in outcomes if (fact := fact_of(query, outcome, lexicons)) is not None]
     wording = Wording(query, facts)
-    if wording.unknown_words():
+    if len(facts) != len(outcomes) or wording.unknown_words():
         return None
-    return next((settled for rule in RULES if (settled := rule(wording)) is not None), None)
+    for name, rule in RULES.items():
+        if (answer := rule(wording)) is not None:
+            return KgSettled(answer=answer, rule=name, inputs=wording.inputs)
+    return None

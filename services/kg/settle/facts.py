@@ -1,4 +1,4 @@
-"""The one value that a statement found, where it has one and the question asks for it."""
+"""The one value of a statement, where it has one and the question asks for it."""
 
 import re
 from collections.abc import Mapping
@@ -27,15 +27,15 @@ _HARMLESS_NOTE = re.compile(r"the source (?:counts \d+ and lists \d+|states that
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A value of an entity, as one statement found it."""
+    """The value of an entity by one statement."""
 
     name: str
-    at: int
+    at: int  # where the question names the entity
     value: Value
     measure: Measure
-    shape: str
+    shape: str  # the statement with `*` in place of the name
     outcome: Outcome
-    key: str
+    key: str  # the key or total that the value is of
 
     @property
     def words(self) -> str:
@@ -46,7 +46,7 @@ class Fact:
 def fact_of(query: str, outcome: Outcome, lexicons: Mapping[str, Lexicon]) -> Fact | None:
     """The one value of a statement; None when it has none, several, or one that the question does not ask for.
 
-    The query is in lower case, its white space single.
+    `query` is in lower case, with single spaces.
     """
     function = outcome.function
     if function is None or len(outcome.entities) != 1 or function.domain not in lexicons:
@@ -54,7 +54,7 @@ def fact_of(query: str, outcome: Outcome, lexicons: Mapping[str, Lexicon]) -> Fa
     if any(not _HARMLESS_NOTE.fullmatch(note) for note in outcome.notes):
         return None
     name = outcome.entities[0].name.lower().strip()
-    at = place(query, name)
+    at = position_of(query, name)
     lexicon = lexicons[function.domain]
     raw, key = _value(outcome, function, lexicon)
     value = typed(raw)
@@ -76,11 +76,11 @@ def projected(source: str) -> str:
 def _value(outcome: Outcome, function: Function, lexicon: Lexicon) -> tuple[Any, str]:
     """The value of a statement and the key or total that it is of."""
     key = projected(outcome.source)
-    totals = lexicon.words.function(function.name).counted
-    summed = outcome.rows[0] if len(outcome.rows) == 1 else {}
-    if totals and set(summed) & set(totals):
-        total, column = _total_of(outcome, key, totals, lexicon.words.function(function.name).sides)
-        return summed.get(column), total
+    words = lexicon.words.function(function.name)
+    totals = outcome.rows[0] if len(outcome.rows) == 1 else {}
+    if words.counted.keys() & totals.keys():
+        total, column = _total_of(outcome, key, words.counted, words.sides)
+        return totals.get(column), total
     if outcome.value is not None:
         return outcome.value, _counted_key(outcome, function, key, lexicon)
     if outcome.aggregate or len(outcome.rows) != 1 or outcome.total != 1:
@@ -91,20 +91,22 @@ def _value(outcome: Outcome, function: Function, lexicon: Lexicon) -> tuple[Any,
         return (row.get("value") if number is None else number), key
     if not key and len(function.default) == 1:
         key = function.default[0]
-    own = function.find_key(key) if key else None
-    key = own.name if own is not None else key
+    key = _canonical(function, key)
     return row.get(key), key
 
 
 def _counted_key(outcome: Outcome, function: Function, key: str, lexicon: Lexicon) -> str:
     """A count has no key; one of rows of a kind has that kind's."""
     if outcome.aggregate != "len":
-        own = function.find_key(key) if key else None
-        return own.name if own is not None else key
-    totals = lexicon.words.function(function.name).counted
-    if not totals:
-        return COUNTED
-    return _total_of(outcome, "", totals, lexicon.words.function(function.name).sides)[0]
+        return _canonical(function, key)
+    words = lexicon.words.function(function.name)
+    return _total_of(outcome, "", words.counted, words.sides)[0] if words.counted else COUNTED
+
+
+def _canonical(function: Function, key: str) -> str:
+    """The name of the key that a program spells so; the spelling where the function has none."""
+    match = function.find_key(key) if key else None
+    return match.name if match is not None else key
 
 
 def _total_of(
@@ -115,9 +117,9 @@ def _total_of(
         return key, key
     conditions = {name: text or bare for name, text, bare in _CONDITION.findall(outcome.source)}
     prefix = "".join(sides[name].get(value, "") for name, value in conditions.items() if name in sides)
-    kept = {name: value for name, value in conditions.items() if name not in sides}
+    others = {name: value for name, value in conditions.items() if name not in sides}
     for name, total in totals.items():
-        if dict(total.where) == kept and (kept or not prefix) and not total.summed:
+        if dict(total.where) == others and (others or not prefix) and not total.summed:
             return name, f"{prefix}{name}"
     return COUNTED, ""
 
@@ -155,7 +157,7 @@ def typed(raw: Any) -> Value | None:
     return None
 
 
-def place(query: str, name: str) -> int | None:
+def position_of(query: str, name: str) -> int | None:
     """Where the question first names an entity, in whole words."""
-    found = re.search(rf"(?<!\w){re.escape(name)}(?!\w)", query) if name else None
-    return found.start() if found else None
+    match = re.search(rf"(?<!\w){re.escape(name)}(?!\w)", query) if name else None
+    return match.start() if match else None

@@ -1,4 +1,4 @@
-"""What a statement looks up, and the words that ask for it."""
+"""The measure of a statement's value: what it is, and the words that ask for it."""
 
 import re
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ COUNTED = ""
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """What a statement looks up."""
+    """What a statement looks up, by the words of questions."""
 
     needed: re.Pattern[str]  # one of these must stand in the question, or something else is asked for
     words: frozenset[str]  # all words of such questions
@@ -36,8 +36,8 @@ def measure_of(lexicon: Lexicon, function: Function, key: str) -> Measure | None
     if key == COUNTED:
         phrases = (*own.words, *_kind_counted(lexicon, function))
         return _of(lexicon, function, phrases, KeyWords(), key) if phrases else None
-    found = function.exact_keys.get(key)
-    if not function.dynamic and (found is None or (found.kind not in NUMERIC and found.kind != "date")):
+    column = function.exact_keys.get(key)
+    if not function.dynamic and (column is None or column.kind not in {*NUMERIC, "date"}):
         return None
     words = lexicon.key(function.name, key)
     phrases = (*words.words, *lexicon.phrases(function.name, key))
@@ -62,10 +62,10 @@ def _of(lexicon: Lexicon, function: Function, phrases: tuple[str, ...], words: K
     unit = words.currency or ("$" if money else "") or (key.unit if key is not None else "")
     more = vocabulary(f"={form}" for one in words.more for form in degrees(one))
     less = vocabulary(f"={form}" for one in words.less for form in degrees(one))
-    bag = vocabulary((*phrases, *words.also, *own.also, *nouns, *lexicon.words.fillers, unit))
+    words_of_questions = vocabulary((*phrases, *words.also, *own.also, *nouns, *lexicon.words.fillers, unit))
     return Measure(
         compiled(tuple(dict.fromkeys(phrases))),
-        bag | more | less,
+        words_of_questions | more | less,
         more,
         less,
         unit,

@@ -1,21 +1,20 @@
-"""The rules: each returns the answer that follows, or None where it is not certain of one."""
+"""The rules: each returns the answer that follows from the facts, or None where it is not certain of one."""
 
 import operator
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from decimal import Decimal
 
-from proto.kg import KgSettled
 from services.kg.outcome import Outcome
-from services.kg.settle.facts import Fact, Value, place, projected
+from services.kg.settle.facts import Value, position_of, projected
 from services.kg.settle.measures import Measure
 from services.kg.settle.wording import AMOUNT, AUXILIARY, BOUND, Wording
 from services.kit.text.dates import whole_years
 from services.kit.text.vocabulary import SCALES, SUFFIXES
 from services.kit.text.writing import number_text
 
-# Words before a bound: how a value that is meant compares with it.
+# Words before a bound -> how the value compares with it.
 BOUNDS: Mapping[str, Callable[[Decimal, Decimal], bool]] = {
     **dict.fromkeys(("more than", "over", "above"), operator.gt),
     **dict.fromkeys(("less than", "fewer than", "under", "below"), operator.lt),
@@ -24,10 +23,12 @@ BOUNDS: Mapping[str, Callable[[Decimal, Decimal], bool]] = {
 # Longer lists are no answers of one line.
 MAX_LIST = 40
 LATEST_AGE = 120
+_AVERAGE = re.compile(r"\b(?:average|mean)\b")
+_TOTAL = re.compile(r"\b(?:total|sum|combined|altogether|overall|how many|how much)\b")
 _ROWS_THAT_DIFFER = re.compile(r"where\((?P<sign>gt|lt)\((?P<key>\w+), \w+\)\)")
 
 
-def choice(wording: Wording) -> KgSettled | None:
+def choice(wording: Wording) -> str | None:
     """Which of several: who is older, which has more."""
     facts = wording.facts
     if len(facts) < 2 or not wording.alike or AUXILIARY.match(wording.query) or AMOUNT.search(wording.rest):
@@ -38,10 +39,10 @@ def choice(wording: Wording) -> KgSettled | None:
     ordered = sorted(facts, key=lambda fact: _rank(fact.value), reverse=direction > 0)
     if ordered[0].value == ordered[1].value:
         return None
-    return KgSettled(answer=ordered[0].name, rule="comparison", inputs=_inputs(facts))
+    return ordered[0].name
 
 
-def yes_or_no(wording: Wording) -> KgSettled | None:
+def yes_or_no(wording: Wording) -> str | None:
     """Whether one has more than another, or more than a number."""
     if not AUXILIARY.match(wording.query):
         return None
@@ -57,11 +58,10 @@ def yes_or_no(wording: Wording) -> KgSettled | None:
     if not direction:
         return None
     first, second = _rank(left.value), _rank(right.value)
-    held = first > second if direction > 0 else first < second
-    return KgSettled(answer="yes" if held else "no", rule="yes or no", inputs=_inputs(wording.facts))
+    return "yes" if (first > second if direction > 0 else first < second) else "no"
 
 
-def _against_number(wording: Wording) -> KgSettled | None:
+def _against_number(wording: Wording) -> str | None:
     (fact,) = wording.facts
     bounds = list(BOUND.finditer(wording.rest))
     if len(bounds) != 1 or not isinstance(fact.value, Decimal) or len(re.findall(r"\d[\d,.]*", wording.rest)) != 1:
@@ -70,12 +70,10 @@ def _against_number(wording: Wording) -> KgSettled | None:
     if bound["sign"] and bound["sign"] != fact.measure.unit:
         return None
     limit = Decimal(bound["number"].replace(",", "")).scaleb({**SCALES, **SUFFIXES}.get(bound["scale"] or "", 0))
-    held = BOUNDS[bound["word"]](fact.value, limit)
-    inputs = (*_inputs(wording.facts), bound[0])
-    return KgSettled(answer="yes" if held else "no", rule="yes or no", inputs=inputs)
+    return "yes" if BOUNDS[bound["word"]](fact.value, limit) else "no"
 
 
-def difference(wording: Wording) -> KgSettled | None:
+def difference(wording: Wording) -> str | None:
     """How much more, how many years older, the difference."""
     if len(wording.facts) != 2 or not wording.alike:
         return None
@@ -87,27 +85,22 @@ def difference(wording: Wording) -> KgSettled | None:
     left, right = wording.facts
     if not spread:
         direction = wording.direction()
-        held = (_rank(left.value) - _rank(right.value)) * direction
         # "How much more" of what has less is a false premise, and not for a rule to tell.
-        if not direction or held <= 0:
+        if not direction or (_rank(left.value) - _rank(right.value)) * direction <= 0:
             return None
-    inputs = _inputs(wording.facts)
     if isinstance(left.value, date) and isinstance(right.value, date):
         first, last = sorted((left.value, right.value))
         if years and years["unit"] == "days":
-            return KgSettled(answer=f"{(last - first).days:,} days", rule="difference", inputs=inputs)
+            return f"{(last - first).days:,} days"
         # Of 19 years and 10 months some say 20.
         whole = whole_years(first, last)
-        if whole != last.year - first.year:
-            return None
-        return KgSettled(answer=f"{whole} years", rule="difference", inputs=inputs)
+        return f"{whole} years" if whole == last.year - first.year else None
     if isinstance(left.value, Decimal) and isinstance(right.value, Decimal) and not years:
-        answer = _with_unit(abs(left.value - right.value), left.measure)
-        return KgSettled(answer=answer, rule="difference", inputs=inputs)
+        return _with_unit(abs(left.value - right.value), left.measure)
     return None
 
 
-def age(wording: Wording) -> KgSettled | None:
+def age(wording: Wording) -> str | None:
     """How old somebody was when something came out."""
     if len(wording.facts) != 2 or not re.search(r"\b(?:how old|age)\b", wording.rest) or "difference" in wording.words:
         return None
@@ -119,49 +112,43 @@ def age(wording: Wording) -> KgSettled | None:
     if not isinstance(birth, date) or not isinstance(event, date) or event < birth:
         return None
     years = whole_years(birth, event)
-    if years > LATEST_AGE:
-        return None
-    return KgSettled(answer=str(years), rule="age", inputs=_inputs(wording.facts))
+    return str(years) if years <= LATEST_AGE else None
 
 
-def count(wording: Wording) -> KgSettled | None:
+def count(wording: Wording) -> str | None:
     """How many, where one statement counted them."""
     if len(wording.facts) != 1 or not re.search(r"\b(?:how many|number of|how often)\b", wording.rest):
         return None
     (fact,) = wording.facts
     if fact.outcome.aggregate != "len" or not isinstance(fact.value, Decimal) or wording.compares():
         return None
-    return KgSettled(answer=number_text(fact.value), rule="count", inputs=_inputs(wording.facts))
+    return number_text(fact.value)
 
 
-def aggregate(wording: Wording) -> KgSettled | None:
-    """An average or a total that one statement made; also one of two or more values that it names."""
-    asked = {"avg": r"\b(?:average|mean)\b", "sum": r"\b(?:total|sum|combined|altogether|overall|how many|how much)\b"}
+def aggregate(wording: Wording) -> str | None:
+    """An average or a total that one statement made; also one of two or more values that the question names."""
     if wording.compares():
         return None
-    inputs = _inputs(wording.facts)
     if len(wording.facts) == 1:
         (fact,) = wording.facts
-        how = fact.outcome.aggregate
-        if how not in asked or not re.search(asked[how], wording.rest):
-            return None
-        if how == "sum" and re.search(asked["avg"], wording.rest):
+        how, average = fact.outcome.aggregate, _AVERAGE.search(wording.rest)
+        if not (average if how == "avg" else how == "sum" and not average and _TOTAL.search(wording.rest)):
             return None
         assert isinstance(fact.value, Decimal)  # noqa: S101 - sums and averages are numbers
-        return KgSettled(answer=_with_unit(fact.value, fact.measure), rule="aggregate", inputs=inputs)
+        return _with_unit(fact.value, fact.measure)
     values = [fact.value for fact in wording.facts if isinstance(fact.value, Decimal)]
     if len(values) != len(wording.facts) or not wording.alike or " or " in wording.rest:
         return None
     total = sum(values, Decimal(0))
     measure = wording.facts[0].measure
-    if re.search(r"\b(?:average|mean)\b", wording.rest) and not re.search(r"\b(?:total|sum|combined)\b", wording.rest):
-        return KgSettled(answer=_with_unit(total / len(values), measure), rule="aggregate", inputs=inputs)
+    if _AVERAGE.search(wording.rest) and not re.search(r"\b(?:total|sum|combined)\b", wording.rest):
+        return _with_unit(total / len(values), measure)
     if re.search(r"\b(?:combined|together|sum)\b", wording.rest):
-        return KgSettled(answer=_with_unit(total, measure), rule="aggregate", inputs=inputs)
+        return _with_unit(total, measure)
     return None
 
 
-def listed(query: str, outcomes: Sequence[Outcome]) -> KgSettled | None:
+def listed(query: str, outcomes: Sequence[Outcome]) -> str | None:
     """The days on which something rose or fell, where one statement listed all and the question is as it says."""
     if len(outcomes) != 1 or not outcomes[0].source.startswith("ALL ") or outcomes[0].function is None:
         return None
@@ -174,13 +161,13 @@ def listed(query: str, outcomes: Sequence[Outcome]) -> KgSettled | None:
     if len(outcome.entities) != 1 or not all(isinstance(value, str) and value for value in values):
         return None
     differ = _ROWS_THAT_DIFFER.search(outcome.source)
-    named = place(query, outcome.entities[0].name.lower().strip())
-    if named is None or differ is None or not re.search(r"\b(?:days|dates)\b", query):
+    position = position_of(query, outcome.entities[0].name.lower().strip())
+    if position is None or differ is None or not re.search(r"\b(?:days|dates)\b", query):
         return None
     up = bool(re.search(r"\bhigher\b", query))
     if up == bool(re.search(r"\blower\b", query)) or up != (differ["sign"] == "gt"):
         return None
-    return KgSettled(answer=", ".join(map(str, values)), rule="list", inputs=(outcome.source,))
+    return ", ".join(map(str, values))
 
 
 def _rank(value: Value) -> Decimal:
@@ -195,8 +182,8 @@ def _with_unit(value: Decimal, measure: Measure) -> str:
     return f"{measure.unit}{text}" if measure.currency else f"{text} {measure.unit}".rstrip()
 
 
-def _inputs(facts: Iterable[Fact]) -> tuple[str, ...]:
-    return tuple(fact.words for fact in facts)
-
-
-RULES: tuple[Callable[[Wording], KgSettled | None], ...] = (age, difference, choice, yes_or_no, count, aggregate)
+# By name, in the order in which they are tried.
+RULES: Mapping[str, Callable[[Wording], str | None]] = {
+    **{"age": age, "difference": difference, "comparison": choice, "yes or no": yes_or_no},
+    **{"count": count, "aggregate": aggregate},
+}

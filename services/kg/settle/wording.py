@@ -1,4 +1,4 @@
-"""What a question says beside the names of its facts: which way it compares, and what nothing explains."""
+"""The words of a question beside the names of its facts: which way it compares, and which words nothing explains."""
 
 import re
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from services.kg.settle.facts import Fact
 
 NEGATED = re.compile(r"\b(?:not|never|neither|nor|except|without|excluding|besides|other than|\w+n't)\b")
 AUXILIARY = re.compile(r"(?:is|are|was|were|do|does|did|has|have|had)\b")
-# What asks how much, and not which.
+# Words that ask how much, and not which.
 AMOUNT = re.compile(r"\bhow (?:much|many|old|long)\b|\b(?:difference|average|combined|sum)\b")
 BOUND = re.compile(
     r"\b(?P<word>more than|over|above|at least|less than|fewer than|under|below|at most|exactly)\s+"
@@ -62,6 +62,12 @@ class Wording:
         return len(kinds) == 1 and len({fact.name for fact in self.facts}) == len(self.facts)
 
     @property
+    def inputs(self) -> tuple[str, ...]:
+        """What an answer follows from: the facts, and the bound that a single one is compared with."""
+        bound = BOUND.search(self.rest) if len(self.facts) == 1 else None
+        return (*(fact.words for fact in self.facts), *([bound[0]] if bound else []))
+
+    @property
     def dated(self) -> bool:
         return isinstance(self.facts[0].value, date) or self.facts[0].key == "year"
 
@@ -70,14 +76,13 @@ class Wording:
         known = set[str]().union(*(vocabulary(name) for name in ("filler", "high", "low", "early", "late", "now")))
         for fact in self.facts:
             known |= fact.measure.words
-        left = {word for word in self.words if word not in known}
+        unknown = self.words - known
         bound = BOUND.search(self.rest)
         if bound and len(self.facts) == 1:
-            left -= set(_WORD.findall(bound[0]))
+            unknown -= set(_WORD.findall(bound[0]))
         if self.windowed:
-            times = vocabulary("times")
-            left = {word for word in left if word not in times and not _DATED.fullmatch(word)}
-        return left
+            unknown = {word for word in unknown - vocabulary("times") if not _DATED.fullmatch(word)}
+        return unknown
 
     def compares(self) -> bool:
         """Whether words of comparison stand beside a single value, which then is not the whole answer."""

@@ -1,4 +1,4 @@
-"""The demo graph where there is none: a first start needs no preparation."""
+"""The demo graph in a store that is missing: a first start needs no preparation."""
 
 import os
 from pathlib import Path
@@ -10,9 +10,9 @@ from services.kg.store.engine import open_store
 
 
 def ensure_demo(url: str) -> bool:
-    """Make the SQLite file with the demo graph when there is no such file; whether it was made.
+    """Whether the SQLite file was missing, in which case it is made with the demo graph.
 
-    It is written beside its place and then moved there, so that two services that start at once never see half of it.
+    The file is written beside its place and then moved: of two services that start at once neither sees half of it.
     """
     parsed = make_url(url)
     if parsed.get_backend_name() != "sqlite" or not parsed.database or Path(parsed.database).exists():

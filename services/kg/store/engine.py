@@ -13,21 +13,19 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
 
 from services.kg.errors import ExecutionTimeout, StoreError
 
-# SQLite asks whether to go on after so many of its instructions: a tenth of a millisecond.
+# SQLite checks the deadline after so many of its instructions: a tenth of a millisecond.
 STEPS_BETWEEN_CHECKS = 2_000
 # Pages that SQLite maps instead of copying; the graph is read far more than it is written.
 MMAP_BYTES = 1 << 30
 
-_left = threading.local()
+_deadline = threading.local()
 
 
 def open_store(url: str, *, read_only: bool = True) -> Engine:
-    """An engine over the graph.
-
-    The service only reads; loaders write.
+    """An engine over the graph; the service only reads, loaders write.
 
     Raises:
-        StoreError: the URL is none, or names a database that is neither.
+        StoreError: the URL is no URL, or of another database than SQLite and PostgreSQL.
     """
     try:
         parsed = make_url(url)
@@ -43,29 +41,28 @@ def open_store(url: str, *, read_only: bool = True) -> Engine:
 
 @contextmanager
 def deadline(seconds: float) -> Iterator[None]:
-    """Interrupts what this thread asks of the store after so many seconds.
+    """Interrupts this thread's statements after so many seconds.
 
     Raises:
-        ExecutionTimeout: it was interrupted.
+        ExecutionTimeout: a statement was interrupted.
         StoreError: the database is missing, corrupt or has other tables.
     """
-    before = getattr(_left, "at", None)
-    _left.at = time.monotonic() + seconds
+    before = getattr(_deadline, "at", None)
+    _deadline.at = time.monotonic() + seconds
     try:
         yield
-    except OperationalError as error:
-        if "interrupt" in str(error.orig) or "statement timeout" in str(error.orig):
+    except DBAPIError as error:
+        interrupted = "interrupt" in str(error.orig) or "statement timeout" in str(error.orig)
+        if interrupted and isinstance(error, OperationalError):
             raise ExecutionTimeout(f"the store did not answer within {seconds:.2f} s") from None
         raise StoreError(f"the knowledge graph cannot be read: {error.orig}") from error
-    except DBAPIError as error:
-        raise StoreError(f"the knowledge graph cannot be read: {error.orig}") from error
     finally:
-        _left.at = before
+        _deadline.at = before
 
 
 def remaining() -> float | None:
     """Seconds until this thread's deadline; None when it has none."""
-    at = getattr(_left, "at", None)
+    at = getattr(_deadline, "at", None)
     return None if at is None else at - time.monotonic()
 
 

@@ -1,4 +1,4 @@
-"""Names of entities and their index: what a name is reduced to, the tables, and how the index is built.
+"""Names of entities and their index: the normal form of a name, the tables, and how the index is built.
 
 The index is an inverted one in plain tables, the same in SQLite and PostgreSQL, because a full-text engine orders by
 its own score and reads all postings of a common word before it can. Here the postings of a token lie in the order of
@@ -19,6 +19,7 @@ import unicodedata
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache, partial
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -39,12 +40,13 @@ from sqlalchemy import (
     select,
 )
 
+from services.kg.definition.folder import PACKAGED
 from services.kg.store.base import METADATA
 
 # SQLite numbers rows by itself in a column of exactly INTEGER.
 _Id = BigInteger().with_variant(Integer, "sqlite")
 
-name = Table(
+name_table = Table(
     "name",
     METADATA,
     Column("name_id", _Id, primary_key=True),
@@ -122,26 +124,14 @@ _LOOSE_S = re.compile(r"(?<=\w\w) s(?= |$)")
 _INITIALS = re.compile(r"(?:(?<=^)|(?<= ))[^\W\d_](?: [^\W\d_])+(?= |$)")
 _N_BETWEEN = re.compile(r"(?<=\w\w) n (?=\w\w)")
 
-# One spelling for tokens with several. Roman numerals only beside other words: "Rocky II".
-_SPELLINGS = {
-    "utd": "united",
-    "bros": "brothers",
-    "intl": "international",
-    "st": "saint",
-    "mt": "mount",
-    "ft": "fort",
-    "corp": "corporation",
-    "co": "company",
-    "inc": "incorporated",
-    "ltd": "limited",
-    "pt": "part",
-    "vol": "volume",
-}
+# One spelling for tokens with several.
+_SPELLINGS = dict(line.split() for line in PACKAGED.lines("data/spellings.txt"))
+# Only beside other words: "Rocky II".
 _NUMERALS = {"ii": "2", "iii": "3", "iv": "4", "vi": "6", "vii": "7", "viii": "8", "ix": "9", "xi": "11", "xii": "12"}
 
 
 class Surface(NamedTuple):
-    """A name as a loader knows it."""
+    """A name of an entity, with its popularity."""
 
     entity_id: str
     surface: str
@@ -210,60 +200,60 @@ def squash_key(squashed: str) -> int:
 
 
 def _hash(kind: str, text: str) -> int:
-    """63 bits, which both databases hold; what collides is told apart where it is read."""
+    """63 bits, which both databases hold; readers compare the texts, as two may have one hash."""
     digest = hashlib.blake2b(f"{kind}\0{text}".encode(), digest_size=8).digest()
     return int.from_bytes(digest, "big") >> 1
 
 
 def create_index(connection: Connection) -> None:
     """Create the tables of names and of their index where they are missing."""
-    METADATA.create_all(connection, tables=[name, *INDEX_TABLES])
+    METADATA.create_all(connection, tables=[name_table, *INDEX_TABLES])
 
 
 def replace_names(connection: Connection, kind: str, surfaces: Iterable[Surface]) -> int:
-    """Store all names of a kind in place of those before; `refresh` must follow. The number stored.
+    """The number of names stored for a kind, in place of those before; `refresh` must follow.
 
     Of surfaces of one entity with one normal form the heaviest stays.
     """
-    connection.execute(delete(name).where(name.c.kind == kind))
+    connection.execute(delete(name_table).where(name_table.c.kind == kind))
     stored = 0
     batch: dict[tuple[str, str], dict[str, Any]] = {}
-    seen: set[int] = set()
+    fingerprints: set[int] = set()
     for entity_id, surface, weight in surfaces:
         norm = normalise(surface)
         if not norm:
             continue
-        key = (entity_id, norm)
-        known = batch.get(key)
-        if known is None:
+        row = batch.get((entity_id, norm))
+        if row is None:
             # A key of an earlier batch is remembered by its hash: millions of strings would not fit.
             fingerprint = _hash(entity_id, norm)
-            if fingerprint in seen:
+            if fingerprint in fingerprints:
                 continue
-            seen.add(fingerprint)
-        if known is None or weight > known["weight"]:
-            batch[key] = {"kind": kind, "entity_id": entity_id, "surface": surface, "norm": norm, "weight": weight}
+            fingerprints.add(fingerprint)
+        if row is None or weight > row["weight"]:
+            row = {"kind": kind, "entity_id": entity_id, "surface": surface, "norm": norm, "weight": weight}
+            batch[entity_id, norm] = row
         if len(batch) >= BATCH_ROWS:
-            connection.execute(insert(name), list(batch.values()))
+            connection.execute(insert(name_table), list(batch.values()))
             stored += len(batch)
             batch.clear()
     if batch:
-        connection.execute(insert(name), list(batch.values()))
+        connection.execute(insert(name_table), list(batch.values()))
     return stored + len(batch)
 
 
 def refresh(
     connection: Connection, kinds: Sequence[str], *, progress: Callable[[str, int, int], None] | None = None
 ) -> None:
-    """Build the index of those kinds anew from the table of names.
+    """Build the index of those kinds anew from the table of names; the caller commits.
 
-    Whoever opened the transaction commits; `progress` is told the step ("movie postings"), rows done and rows in all.
+    `progress` gets the step ("movie postings"), rows done and rows in all.
     """
     for kind in dict.fromkeys(kinds):
         _clear(connection, kind)
         _build(connection, kind, progress or (lambda *_: None))
-    # Of a PostgreSQL it would read the tables of others, too.
-    own = [f"ANALYZE {table.name}" for table in (name, *INDEX_TABLES)]
+    # Without names PostgreSQL would read the tables of others, too.
+    own = [f"ANALYZE {table.name}" for table in (name_table, *INDEX_TABLES)]
     for statement in ["ANALYZE"] if connection.dialect.name == "sqlite" else own:
         connection.exec_driver_sql(statement)
 
@@ -277,19 +267,19 @@ def _clear(connection: Connection, kind: str) -> None:
 
 
 def _build(connection: Connection, kind: str, progress: Callable[[str, int, int], None]) -> None:
-    total = connection.execute(select(func.count()).where(name.c.kind == kind)).scalar_one()
+    total = connection.execute(select(func.count()).where(name_table.c.kind == kind)).scalar_one()
     first = (connection.execute(select(func.max(name_token.c.token_id))).scalar() or 0) + 1
     vocabulary: dict[str, int] = {}
-    # Entities per token. An entity's names lie together, as they were stored, so the one counted last tells.
-    counts, counted = array("q"), array("q")
+    # Entities per token, and the one counted last: an entity's names lie together, as they were stored.
+    counts, last_counted = array("q"), array("q")
     entities, entity = 0, None
     # Parallel columns of the postings: 18 bytes each where a list of tuples would take 100.
     token_ids, lengths, name_ids, weights = array("q"), array("h"), array("q"), array("d")
     squash_keys, squash_ids = array("q"), array("q")
     rows = connection.execute(
-        select(name.c.name_id, name.c.entity_id, name.c.norm, name.c.weight)
-        .where(name.c.kind == kind)
-        .order_by(name.c.name_id)
+        select(name_table.c.name_id, name_table.c.entity_id, name_table.c.norm, name_table.c.weight)
+        .where(name_table.c.kind == kind)
+        .order_by(name_table.c.name_id)
         .execution_options(yield_per=BATCH_ROWS)
     )
     for done, (name_id, entity_id, norm, weight) in enumerate(rows):
@@ -300,9 +290,9 @@ def _build(connection: Connection, kind: str, progress: Callable[[str, int, int]
             token = vocabulary.setdefault(word, len(vocabulary))
             if token == len(counts):
                 counts.append(0)
-                counted.append(0)
-            if counted[token] != entities:
-                counted[token] = entities
+                last_counted.append(0)
+            if last_counted[token] != entities:
+                last_counted[token] = entities
                 counts[token] += 1
             token_ids.append(token)
             lengths.append(len(words))
@@ -338,11 +328,11 @@ def _build(connection: Connection, kind: str, progress: Callable[[str, int, int]
             keys.append(key)
             targets.append(first + 1 + token)
     for table, left, right in ((name_variant, keys, targets), (name_squash, squash_keys, squash_ids)):
-        one, two = np.frombuffer(left, np.int64), np.frombuffer(right, np.int64)
-        order = np.lexsort((two, one))
+        columns = np.frombuffer(left, np.int64), np.frombuffer(right, np.int64)
+        order = np.lexsort(columns[::-1])
         constant = {"kind": kind} if table is name_squash else {}
         step = f"{kind} {table.name.removeprefix('name_')}"
-        _insert_columns(connection, table, (one[order], two[order]), partial(progress, step), constant)
+        _insert_columns(connection, table, [one[order] for one in columns], partial(progress, step), **constant)
 
 
 def _popularity(weights: np.ndarray[Any, np.dtype[np.float64]]) -> np.ndarray[Any, np.dtype[np.int64]]:
@@ -358,9 +348,8 @@ def _insert_columns(
     table: Table,
     columns: Sequence[np.ndarray[Any, np.dtype[np.int64]]],
     progress: Callable[[int, int], None],
-    constant: dict[str, Any] | None = None,
+    **constant: str,
 ) -> None:
-    constant = constant or {}
     names = [column.name for column in table.columns if column.name not in constant]
 
     def rows() -> Iterator[dict[str, Any]]:
@@ -378,15 +367,8 @@ def _insert(
     total: int,
     progress: Callable[[int, int], None],
 ) -> None:
-    batch: list[dict[str, Any]] = []
-    done = 0
-    for row in rows:
-        batch.append(row)
-        if len(batch) == BATCH_ROWS:
-            connection.execute(insert(table), batch)
-            done += len(batch)
-            progress(done, total)
-            batch = []
-    if batch:
+    rows, done = iter(rows), 0
+    while batch := list(islice(rows, BATCH_ROWS)):
         connection.execute(insert(table), batch)
-    progress(total, total)
+        done += len(batch)
+        progress(done, total)

@@ -9,11 +9,11 @@ from sqlalchemy import BigInteger, Column, Table, Text
 
 from services.kg.store.base import METADATA
 
-# A source often states how many there are without naming all: a cast of 97 of whom it lists five. A count must say 97.
+# A source often states a total without naming all: a cast of 97 of whom it lists five. A count must say 97.
 stated_total = Table(
     "stated_total",
     METADATA,
-    # Which rows were counted, as `<domain>.<relation>`: movie.cast, movie.crew, movie.acted, movie.directed,
+    # The rows that are counted, as `<domain>.<relation>`: movie.cast, movie.crew, movie.acted, movie.directed,
     # movie.oscars, music.works, music.members, music.grammys, finance.dividends.
     Column("relation", Text, primary_key=True),
     Column("entity_id", Text, primary_key=True),
@@ -25,10 +25,10 @@ source = Table(
     METADATA,
     Column("name", Text, primary_key=True),
     Column("domain", Text, primary_key=True),
-    # What was read, so that reading the same again can be skipped.
+    # Of the files, so that loading the same again can be skipped.
     Column("digest", Text, nullable=False),
     Column("loaded_at", Text, nullable=False),
-    # The last moment that the source knows of; later questions may be answered from stale facts, and are told so.
+    # The last moment that the source knows of; facts of later questions may be stale, and are marked as such.
     Column("as_of", Text),
     Column("rows", BigInteger, nullable=False),
     Column("skipped", BigInteger, nullable=False),

@@ -41,8 +41,8 @@ def fill(engine: Engine) -> None:
         for table, rows in ROWS.items():
             connection.execute(insert(table), rows)
         names.create_index(connection)
-        for kind, known in NAMES.items():
-            names.replace_names(connection, kind, [names.Surface(entity, said, 1.0) for entity, said in known])
+        for kind, surfaces in NAMES.items():
+            names.replace_names(connection, kind, [names.Surface(*surface, 1.0) for surface in surfaces])
         names.refresh(connection, tuple(NAMES))
 
 
@@ -60,7 +60,7 @@ def rows_of(engine: Engine, name: str, **where: Any) -> list[dict[str, Any]]:
     table = TABLES[name]
     statement = select(table).where(*(table.c[key] == value for key, value in where.items()))
     with engine.connect() as connection:
-        return [dict(found._mapping) for found in connection.execute(statement)]
+        return [dict(row._mapping) for row in connection.execute(statement)]
 
 
 def row(domain: str, kind: str, entity: str, **attrs: Any) -> dict[str, Any]:

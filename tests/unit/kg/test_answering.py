@@ -13,6 +13,7 @@ from services.kg.domains import CATALOGUE
 from services.kg.generate.base import Written
 from services.kg.language.catalogue import Catalogue
 from services.kg.outcome import Outcome
+from services.kg.settings import KgSettings
 from services.kit.budget import Budget
 from services.kit.errors import ServiceTimeout
 from tests.places.store import DOMAINS
@@ -34,35 +35,29 @@ class Served:
 
 
 class Scripted(Answering):
-    """Writers whose programs end as a test says; `asked` names those that wrote."""
+    """Writers whose programs have the statuses that a test names; `modes` are those that wrote."""
 
     def __init__(
-        self, found: dict[str, KgStatus], *, serves: bool, base_model_writes: bool = False, spotter: Any = None
+        self, statuses: dict[str, KgStatus], *, serves: bool, base_model_writes: bool = False, spotter: Any = None
     ) -> None:
-        self.asked: list[str] = []
-        self._found = found
-        self._executor = cast(Any, SimpleNamespace(catalogue=CATALOGUE))
-        self._llm = cast(Any, Served(serves=serves))
-        self._adapter = "kg-api"
-        self._base_model_writes = base_model_writes
-        self._spotter = spotter
+        executor, llm = cast(Any, SimpleNamespace(catalogue=CATALOGUE)), cast(Any, Served(serves=serves))
+        settings = KgSettings(kg_base_model_writes=base_model_writes)
+        super().__init__(executor, {}, {}, llm, settings, spotter=spotter)
+        self.modes: list[str] = []
+        self._statuses = statuses
 
     async def _program(self, mode: KgMode, task: Any) -> Attempt:
-        self.asked.append(mode)
-        if mode not in self._found:
+        self.modes.append(mode)
+        if mode not in self._statuses:
             raise ServiceTimeout("generator", "too late")
-        return Attempt(Written(mode, mode), (Outcome(mode, self._found[mode]),), write_ms=1, calls=0)
+        return Attempt(Written(mode, mode), (Outcome(mode, self._statuses[mode]),), write_ms=1, calls=0)
 
     def _response(self, attempt: Attempt, *rest: Any) -> Any:
         return attempt.written.program, [item.stage for item in (rest[2] if len(rest) > 2 else ())]
 
 
-async def program(answering: Scripted) -> Any:
-    return await answering.answer(REQUEST, Budget(5), write_cap_s=5, execute_cap_s=1)
-
-
 @pytest.mark.parametrize(
-    ("found", "serves", "writes", "answer", "asked"),
+    ("statuses", "serves", "writes", "answer", "modes"),
     [
         # No model is asked where the rules find something; where they do not, one that can is, and no other.
         ({"rules": "ok", "program": "ok"}, True, False, "rules", ["rules"]),
@@ -74,15 +69,17 @@ async def program(answering: Scripted) -> Any:
     ],
 )
 async def test_rules_come_first_and_a_model_that_can_after_them(
-    found: dict[str, KgStatus], serves: bool, writes: bool, answer: str, asked: list[str]
+    statuses: dict[str, KgStatus], serves: bool, writes: bool, answer: str, modes: list[str]
 ) -> None:
-    answering = Scripted(found, serves=serves, base_model_writes=writes)
-    assert await program(answering) == (answer, [])
-    assert answering.asked == asked
+    answering = Scripted(statuses, serves=serves, base_model_writes=writes)
+    response: Any = await answering.answer(REQUEST, Budget(5))
+    assert response == (answer, [])
+    assert answering.modes == modes
 
 
 async def test_a_model_that_fails_is_named_and_the_rules_stand() -> None:
-    assert await program(Scripted({"rules": "empty"}, serves=True)) == ("rules", ["generator"])
+    response: Any = await Scripted({"rules": "empty"}, serves=True).answer(REQUEST, Budget(5))
+    assert response == ("rules", ["generator"])
 
 
 class Spots:
@@ -96,18 +93,17 @@ class Spots:
 
 
 @pytest.mark.parametrize(
-    ("query", "asked"),
+    ("query", "modes"),
     [("who directed inception?", ["rules", "program"]), ("how tall is the tower of my town?", ["rules"])],
 )
-async def test_no_model_is_asked_about_what_the_graph_does_not_know(query: str, asked: list[str]) -> None:
+async def test_no_model_is_asked_about_what_the_graph_does_not_know(query: str, modes: list[str]) -> None:
     answering = Scripted({"rules": "no_entity", "program": "ok"}, serves=True, spotter=Spots())
-    request = KgRequest(query=query, domain="movie")
-    await answering.answer(request, Budget(5), write_cap_s=5, execute_cap_s=1)
-    assert answering.asked == asked
+    await answering.answer(KgRequest(query=query, domain="movie"), Budget(5))
+    assert answering.modes == modes
 
 
 class Runs:
-    """Runs nothing, and remembers the domains of what it was asked to run."""
+    """Runs nothing, and remembers the domains of programs."""
 
     def __init__(self, catalogue: Catalogue) -> None:
         self.catalogue = catalogue
@@ -127,9 +123,8 @@ async def test_a_domain_of_ones_own_runs_on_the_store_where_a_live_api_serves_th
     catalogue = read_catalogue(CATALOGUE, DOMAINS)
     store, live = Runs(catalogue), RunsLive(catalogue)
     llm = cast(Any, Served(serves=False))
-    options: Any = {"adapter": "kg-api", "base_model_writes": False, "workers": 1}
-    answering = Answering(cast(Any, store), {}, {}, llm, live=cast(Any, live), **options)
+    answering = Answering(cast(Any, store), {}, {}, llm, KgSettings(), live=cast(Any, live))
     for domain in ("movie", "places"):
         request = KgExecuteRequest(program="none", domain=domain)
-        await answering.execute(request, Budget(5), execute_cap_s=1)
+        await answering.execute(request, Budget(5))
     assert (store.domains, live.domains) == (["places"], ["movie"])

@@ -1,8 +1,10 @@
 """Names find their entity, homonyms stay together, and what is unknown is refused with what was perhaps meant."""
 
-import pathlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from itertools import count
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import example, given
@@ -17,12 +19,13 @@ from services.kg.store.names import (
     INDEX_TABLES,
     Surface,
     create_index,
-    name,
     name_posting,
+    name_table,
     normalise,
     refresh,
     replace_names,
 )
+from tests.unit.kg.graph import disposed
 
 LISTED = [
     ("Apple Inc. Common Stock", "AAPL"),
@@ -82,20 +85,31 @@ TEAMS = [
 ]
 
 
-@pytest.fixture(scope="module")
-def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
-    path = tmp_path_factory.mktemp("names") / "names.sqlite"
-    engine = create_engine(f"sqlite:///{path}")
+def filled(url: str = "sqlite://", **surfaces: Iterable[tuple[Any, ...]]) -> Engine:
+    """A database with the index of these surfaces of each kind."""
+    engine = create_engine(url)
     with engine.begin() as connection:
         create_index(connection)
-        surfaces = [Surface(ticker, s, weight) for full, ticker in LISTED for s, weight in company_names(full, ticker)]
-        replace_names(connection, "company", surfaces)
-        replace_names(connection, "movie", [Surface(*row) for row in MOVIES])
-        replace_names(connection, "artist", [Surface(*row) for row in ARTISTS])
-        replace_names(connection, "soccer_team", [Surface(*row) for row in TEAMS])
-        refresh(connection, ["company", "movie", "artist", "soccer_team"])
-    yield engine
-    engine.dispose()
+        for kind, rows in surfaces.items():
+            replace_names(connection, kind, [Surface(*row) for row in rows])
+        refresh(connection, tuple(surfaces))
+    return engine
+
+
+def reopened(file: Path, progress: Callable[[], int], steps: int, **surfaces: Iterable[tuple[Any, ...]]) -> Engine:
+    """A filled database that calls `progress` after so many of SQLite's instructions."""
+    filled(f"sqlite:///{file}", **surfaces).dispose()
+    engine = create_engine(f"sqlite:///{file}")
+    event.listen(engine, "connect", lambda connection, _: connection.set_progress_handler(progress, steps))
+    return engine
+
+
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    listed = [(ticker, s, weight) for full, ticker in LISTED for s, weight in company_names(full, ticker)]
+    url = f"sqlite:///{tmp_path_factory.mktemp('names') / 'names.sqlite'}"
+    with disposed(filled(url, company=listed, movie=MOVIES, artist=ARTISTS, soccer_team=TEAMS)) as engine:
+        yield engine
 
 
 @pytest.fixture(scope="module")
@@ -208,9 +222,9 @@ WRITTEN: dict[str, dict[str, str]] = {
     ],
 )
 def test_names_are_found_as_people_write_them(index: NameIndex, kind: str, text: str, entity: str) -> None:
-    found = index.resolve(text, [kind]).entities
-    assert found[0] == entity
-    assert kind == "movie" or len(found) == 1
+    entities = index.resolve(text, [kind]).entities
+    assert entities[0] == entity
+    assert kind == "movie" or len(entities) == 1
 
 
 # What the graph lacks, and "Them", which begins like an article.
@@ -284,54 +298,27 @@ def test_any_text_is_resolved_or_refused(text: str) -> None:
     assert all(0 <= score <= 1 for score in scores)
 
 
-def small(**names: list[Surface]) -> NameIndex:
-    """An index in memory with these names of each kind."""
-    engine = create_engine("sqlite://")
-    with engine.begin() as connection:
-        create_index(connection)
-        for kind, surfaces in names.items():
-            replace_names(connection, kind, surfaces)
-        refresh(connection, tuple(names))
-    return NameIndex(engine, CATALOGUE)
-
-
-_SMALL = small(movie=[Surface(*row) for row in MOVIES])
+_SMALL = NameIndex(filled(movie=MOVIES), CATALOGUE)
 
 
 def test_popularity_decides_between_equally_misspelt_names() -> None:
-    index = small(
-        movie_person=[Surface("a", "Chris Evans", 900.0), Surface("b", "Chris Evins", 0.0)],
-        artist=[Surface("a", "Chris Evans", 5.0), Surface("b", "Chris Evins", 5.0)],
-    )
+    people = [("a", "Chris Evans", 900.0), ("b", "Chris Evins", 0.0)]
+    artists = [("a", "Chris Evans", 5.0), ("b", "Chris Evins", 5.0)]
+    index = NameIndex(filled(movie_person=people, artist=artists), CATALOGUE)
     assert index.resolve("chris evxns", ["movie_person"]).entities == ("a",)
     assert index.resolve("chris evxns", ["artist"]).status == "ambiguous"
 
 
-def test_many_homonyms_and_a_very_common_word_read_few_rows(tmp_path: pathlib.Path) -> None:
-    engine = create_engine(f"sqlite:///{tmp_path / 'names.sqlite'}")
-    steps = [0]
-
-    @event.listens_for(engine, "connect")
-    def count(connection: object, _: object) -> None:
-        def step() -> int:
-            steps[0] += 1
-            return 0
-
-        connection.set_progress_handler(step, 1_000)  # type: ignore[attr-defined]
-
-    with engine.begin() as connection:
-        create_index(connection)
-        songs = [Surface(f"{n}", f"Love Song {n:x} Night", float(n)) for n in range(20_000)]
-        songs += [Surface(f"intro-{n}", "Intro", float(n)) for n in range(5_000)]
-        replace_names(connection, "song", songs)
-        refresh(connection, ["song"])
-    index = NameIndex(engine, CATALOGUE)
-    steps[0] = 0
+def test_many_homonyms_and_a_very_common_word_read_few_rows(tmp_path: Path) -> None:
+    songs = [(f"{n}", f"Love Song {n:x} Night", float(n)) for n in range(20_000)]
+    songs += [(f"intro-{n}", "Intro", float(n)) for n in range(5_000)]
+    steps = count()
     # Neither reads the 20,000 postings of "love" nor all 5,000 rows of "intro": 200,000 instructions at most.
-    assert index.resolve("love night songs", ["song"]).status != "ok"
-    assert index.resolve("intro", ["song"]).entities == ("intro-4999", "intro-4998", "intro-4997")
-    assert steps[0] <= 200
-    engine.dispose()
+    with disposed(reopened(tmp_path / "names.sqlite", lambda: next(steps) and 0, 1_000, song=songs)) as engine:
+        index = NameIndex(engine, CATALOGUE)
+        assert index.resolve("love night songs", ["song"]).status != "ok"
+        assert index.resolve("intro", ["song"]).entities == ("intro-4999", "intro-4998", "intro-4997")
+    assert next(steps) <= 200
 
 
 def test_refresh_replaces_what_was_there() -> None:
@@ -342,7 +329,8 @@ def test_refresh_replaces_what_was_there() -> None:
             replace_names(connection, "movie", [Surface(title, title) for title in titles])
             replace_names(connection, "artist", [Surface("Heat", "Heat")])
             refresh(connection, ["movie", "artist"])
-        assert connection.execute(select(name.c.surface).where(name.c.kind == "movie")).scalars().all() == ["Heat"]
+        stored = connection.scalars(select(name_table.c.surface).where(name_table.c.kind == "movie"))
+        assert stored.all() == ["Heat"]
         assert len(connection.execute(select(name_posting)).all()) == 2
         for table in INDEX_TABLES:
             assert len(connection.execute(select(table)).all()) <= 10
@@ -357,32 +345,23 @@ def test_one_normal_form_of_one_entity_is_stored_once_with_its_heaviest_surface(
         create_index(connection)
         rows = [Surface("1", "The Wall", 1.0), Surface("1", "Wall", 3.0), Surface("2", "Wall", 2.0), Surface("3", "")]
         assert replace_names(connection, "song", rows) == 2
-        stored = connection.execute(select(name.c.entity_id, name.c.surface, name.c.weight)).all()
+        stored = connection.execute(select(name_table.c.entity_id, name_table.c.surface, name_table.c.weight)).all()
     assert sorted(map(tuple, stored)) == [("1", "Wall", 3.0), ("2", "Wall", 2.0)]
 
 
 def test_threads_ask_side_by_side(index: NameIndex) -> None:
-    asked = ["apple", "oramed pharmaceutcals", "dow jones", "micorsoft"] * 20
+    names = ["apple", "oramed pharmaceutcals", "dow jones", "micorsoft"] * 20
     with ThreadPoolExecutor(8) as threads:
-        found = list(threads.map(lambda text: index.resolve(text, ["company"]).entities, asked))
-    assert found == [("AAPL",), ("ORMP",), (), ("MSFT",)] * 20
+        entities = list(threads.map(lambda text: index.resolve(text, ["company"]).entities, names))
+    assert entities == [("AAPL",), ("ORMP",), (), ("MSFT",)] * 20
 
 
-def test_an_interrupted_database_is_not_a_refusal(tmp_path: pathlib.Path) -> None:
-    engine = create_engine(f"sqlite:///{tmp_path / 'names.sqlite'}")
-    with engine.begin() as connection:
-        create_index(connection)
-        replace_names(connection, "movie", [Surface(*row) for row in MOVIES])
-        refresh(connection, ["movie"])
-    engine.dispose()
-
-    @event.listens_for(engine, "connect")
-    def interrupt(connection: object, _: object) -> None:
-        connection.set_progress_handler(lambda: 1, 1)  # type: ignore[attr-defined]
-
-    with pytest.raises(OperationalError, match="interrupted"):
+def test_an_interrupted_database_is_not_a_refusal(tmp_path: Path) -> None:
+    with (
+        disposed(reopened(tmp_path / "names.sqlite", lambda: 1, 1, movie=MOVIES)) as engine,
+        pytest.raises(OperationalError, match="interrupted"),
+    ):
         NameIndex(engine, CATALOGUE).resolve("crash", ["movie"])
-    engine.dispose()
 
 
 def test_a_name_longer_than_any_is_refused_without_asking() -> None:

@@ -62,7 +62,7 @@ Drafts = Callable[[str], DraftedDomain]  # domains by name
 
 @contextmanager
 def drafted(folder: Path, name: str) -> Iterator[DraftedDomain]:
-    """A domain of `library.py` as it is drafted from its files, loaded."""
+    """A drafted domain of `library.py`, loaded."""
     draft(name, tables_of(name), folder / "domains")
     catalogue = read_catalogue(CATALOGUE, folder / "domains")
     url = f"sqlite:///{folder / 'kg.sqlite'}"

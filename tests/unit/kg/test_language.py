@@ -1,6 +1,7 @@
 """The language: what models write is mended or refused with a typed error, and printing is the inverse of parsing."""
 
 import random
+import re
 import string
 import time
 import unicodedata
@@ -120,6 +121,7 @@ arguments: st.SearchStrategy[Argument] = st.one_of(
     st.just(Literal_(None)),
     conditions,
     references,
+    keys.map(Descending),
     st.lists(quoted, min_size=1, max_size=3).map(lambda items: List_(tuple(items))),
     st.lists(conditions, min_size=2, max_size=3).map(lambda items: List_(tuple(items))),
 )
@@ -218,7 +220,7 @@ def test_mutated_programs_are_parsed_or_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("function", "said", "key"),
+    ("function", "spelling", "key"),
     [
         ("get_movie", "runtime", "length"),
         ("get_movie", "box office", "revenue"),
@@ -230,8 +232,8 @@ def test_mutated_programs_are_parsed_or_refused() -> None:
         ("get_stock_price", "time", "date"),
     ],
 )
-def test_keys_have_the_spellings_that_people_use(function: str, said: str, key: str) -> None:
-    assert CATALOGUE.function(function, "movie").key(said).name == key
+def test_keys_have_the_spellings_that_people_use(function: str, spelling: str, key: str) -> None:
+    assert CATALOGUE.function(function, "movie").key(spelling).name == key
 
 
 def test_an_unknown_key_names_those_that_there_are() -> None:
@@ -263,10 +265,10 @@ def test_every_key_is_a_column_of_its_view(domain: str) -> None:
 def test_spellings_mean_one_key_each() -> None:
     for function in CATALOGUE.functions:
         for key in function.keys:
-            for said in (key.name, *key.aliases):
-                found = function.find_key(said)
-                assert found is not None
-                assert found.name == key.name or said in (found.name, *found.aliases), (function.name, said, found.name)
+            for spelling in (key.name, *key.aliases):
+                match = function.find_key(spelling)
+                assert match is not None
+                assert match.name == key.name or spelling in (match.name, *match.aliases), (function.name, spelling)
 
 
 @pytest.mark.parametrize("domain", list(CATALOGUE.domains))
@@ -282,8 +284,6 @@ def test_facets_bind(domain: str) -> None:
 
 @pytest.mark.parametrize("domain", list(CATALOGUE.domains))
 def test_the_decoding_grammar_defines_all_that_it_uses(domain: str) -> None:
-    import re
-
     grammar = decoding_grammar(CATALOGUE, domain)
     defined = re.findall(r"^([\w-]+) ::=", grammar, re.MULTILINE)
     bare = re.sub(r'"(?:[^"\\]|\\.)*"|\[(?:[^\]\\]|\\.)*\]', " ", grammar)
@@ -292,7 +292,3 @@ def test_the_decoding_grammar_defines_all_that_it_uses(domain: str) -> None:
     shown = schema_text(CATALOGUE, domain)
     for function in CATALOGUE.domains[domain].functions:
         assert function.hidden or (f"{function.name}(" in shown and f'"{function.name}("' in grammar)
-
-
-def test_descending_keys_are_printed() -> None:
-    assert render(Descending("year")) == "-year"

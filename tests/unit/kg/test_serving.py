@@ -58,12 +58,12 @@ async def serving(url: str) -> AsyncIterator[Serving]:
         store = await asyncio.to_thread(open_graph, url, CATALOGUE)
         return ServedGraph(store, cast(Answering, Closable()))
 
-    found = Serving(url, await graph(), graph, leave_s=0.0)
+    served = Serving(url, await graph(), graph, leave_s=0.0)
     try:
-        async with beside(found.follow(EVERY_S)):
-            yield found
+        async with beside(served.follow(EVERY_S)):
+            yield served
     finally:
-        found.graph.close()
+        served.graph.close()
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)

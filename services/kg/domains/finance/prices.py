@@ -75,7 +75,7 @@ def _day(scope: Scope, window: Window, tickers: tuple[str, ...]) -> None:
     assert day is not None  # noqa: S101 - checked by the caller
     now = window.now
     columns = scope.columns
-    if day == now.date() and now.time() < MARKET_CLOSES and scope.asked != {"open"}:
+    if day == now.date() and now.time() < MARKET_CLOSES and scope.projected != {"open"}:
         # Only the open of a running day is final; anything else is the newest price.
         _latest(scope, window)
         return

@@ -34,7 +34,7 @@ def next_game(scope: Scope) -> None:
     """Narrow games to the first one to come; its result is hidden, though a later source may have it."""
     scope.narrow(_kickoff(scope) > _stamp(scope))
     scope.only(scope.columns["date"], last=False)
-    if scope.asked & {"result", "gf", "ga"}:
+    if scope.projected & {"result", "gf", "ga"}:
         scope.findings.notes.append("the next game has no result yet")
 
 

@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import Engine, create_engine, insert
 
 from services.kg.app import create_app
-from services.kg.definition.domain import read_catalogue, read_domain
+from services.kg.definition.domain import STORE, read_catalogue, read_domain
 from services.kg.definition.folder import BrokenDomain
 from services.kg.domains import BUNDLED, CATALOGUE
 from services.kg.entities import NameIndex
@@ -23,8 +23,7 @@ from services.kg.language.decoding import decoding_grammar, schema_text
 from services.kg.load.surfaces import index_names
 from services.kg.settings import KgSettings
 from services.kg.store.base import METADATA
-from services.kg.store.names import name
-from services.kg.store.tables import stated_total
+from services.kg.store.names import name_table
 from services.kg.verbalize import verbalize
 from tests.unit.kg.conftest import DIALECTS, database
 from tests.unit.kg.graph import disposed
@@ -121,7 +120,7 @@ def test_its_names_are_found_in_questions(graph: Engine, catalogue: Catalogue) -
 
 def test_names_are_as_popular_as_the_file_says(graph: Engine) -> None:
     with graph.connect() as connection:
-        rows = connection.execute(name.select().where(name.c.kind == "element")).mappings().all()
+        rows = connection.execute(name_table.select().where(name_table.c.kind == "element")).mappings().all()
     weights = {row["surface"]: row["weight"] for row in rows}
     assert weights["Quornium"] == pytest.approx(0.8245, abs=1e-3)
     assert weights["Xq"] == pytest.approx(0.9 * weights["Quornium"])
@@ -217,7 +216,7 @@ def test_a_calendar_that_is_none_is_named(edit: Edit, text: str) -> None:
 
 @pytest.mark.parametrize("file", ["domain.yaml", "tables.yaml"])
 def test_a_file_that_is_missing_is_named(edit: Edit, file: str) -> None:
-    folder = edit("domain.yaml", "summary", "summary")
+    folder = edit(file, "", "")
     (folder / file).unlink()
     with pytest.raises(BrokenDomain, match=f"{file}, line 1: No such file"):
         read_domain(folder)
@@ -250,7 +249,7 @@ def test_what_another_domain_has_is_refused(edit: Edit, file: str, before: str, 
 
 
 def test_a_folder_named_as_a_bundled_domain_is_refused(edit: Edit) -> None:
-    folder = edit("domain.yaml", "summary", "summary")
+    folder = edit("domain.yaml", "", "")
     folder.rename(folder.parent / "movie")
     with pytest.raises(BrokenDomain, match="another domain of this name"):
         read_catalogue(CATALOGUE, folder.parent)
@@ -271,5 +270,4 @@ def test_a_broken_folder_stops_the_start_with_its_place(edit: Edit) -> None:
 
 
 def test_the_graph_s_own_tables_are_nobody_s() -> None:
-    taken = {"name", "source", stated_total.name}
-    assert not taken & CATALOGUE.tables.keys()
+    assert not STORE & CATALOGUE.tables.keys()

@@ -89,43 +89,45 @@ def test_the_line_of_what_is_wrong_is_named() -> None:
 
 
 def test_a_view_is_run_as_it_was_understood(connection: Connection) -> None:
-    made = view("SELECT name, 'a:b' AS colon, '50%' AS percent, \"order\" FROM city -- a comment\nORDER BY \"order\"")
-    rows = connection.execute(select(made.subquery())).all()
+    selectable = view(
+        "SELECT name, 'a:b' AS colon, '50%' AS percent, \"order\" FROM city -- a comment\nORDER BY \"order\""
+    )
+    rows = connection.execute(select(selectable.subquery())).all()
     assert rows == [("Bern", "a:b", "50%", 1), ("Aare: 'x'", "a:b", "50%", 2), ("Chur", "a:b", "50%", 3)]
 
 
 def test_columns_have_the_types_of_what_they_come_from() -> None:
-    made = view(
+    selectable = view(
         "SELECT name, people, area, capital, people * 2 AS twice, count(*) AS n FROM city GROUP BY 1, 2, 3, 4, 5"
     )
-    types = [type(column.type).__name__ for column in made.selected_columns]
+    types = [type(column.type).__name__ for column in selectable.selected_columns]
     assert types == ["Text", "Integer", "Float", "Boolean", "Integer", "BigInteger"]
 
 
 def test_flags_are_numbers_in_both_databases(connection: Connection) -> None:
-    made = view("SELECT name, capital FROM city", "capital")
-    assert [row.capital for row in connection.execute(select(made.subquery()))] == [1, 0, None]
+    selectable = view("SELECT name, capital FROM city", "capital")
+    assert [row.capital for row in connection.execute(select(selectable.subquery()))] == [1, 0, None]
     both = view("SELECT name, capital FROM city UNION ALL SELECT tag, NOT TRUE FROM tag", "capital")
-    found = sorted(str(row.capital) for row in connection.execute(select(both.subquery())))
-    assert found == ["0", "0", "0", "1", "None"]
+    capitals = sorted(str(row.capital) for row in connection.execute(select(both.subquery())))
+    assert capitals == ["0", "0", "0", "1", "None"]
 
 
 def test_named_views_are_written_out(connection: Connection) -> None:
     big = read_query("SELECT city_id AS _id, name, people FROM city WHERE people > 2", SOURCES)
     sources = Sources(SOURCES.tables, {"big": big})
-    made = view("SELECT big.*, tag.tag FROM tag JOIN big ON big._id = tag.city_id", sources=sources)
-    assert [column.name for column in made.selected_columns] == ["_id", "name", "people", "tag"]
-    rows = connection.execute(select(made.subquery().c.tag)).scalars().all()
+    selectable = view("SELECT big.*, tag.tag FROM tag JOIN big ON big._id = tag.city_id", sources=sources)
+    assert [column.name for column in selectable.selected_columns] == ["_id", "name", "people", "tag"]
+    rows = connection.execute(select(selectable.subquery().c.tag)).scalars().all()
     assert sorted(rows) == ["old", "river"]
 
 
 def test_each_database_gets_its_own_sql() -> None:
-    made = view(
+    selectable = view(
         "SELECT name, (SELECT group_concat(tag, ', ') FROM tag WHERE tag.city_id = city.city_id) AS tags,"
         " CAST(substr(name, 1, 2) AS INTEGER) AS year FROM city WHERE name <> '50%'"
     )
-    lite = str(select(made.subquery()).compile(dialect=sqlite.dialect()))
-    postgres = str(select(made.subquery()).compile(dialect=postgresql.dialect()))  # type: ignore[no-untyped-call]
+    lite = str(select(selectable.subquery()).compile(dialect=sqlite.dialect()))
+    postgres = str(select(selectable.subquery()).compile(dialect=postgresql.dialect()))  # type: ignore[no-untyped-call]
     assert "GROUP_CONCAT" in lite
     assert "STRING_AGG" in postgres
     assert "GROUP_CONCAT" not in postgres

@@ -1,3 +1,7 @@
+"""People's words and sources' names become codes."""
+
+import pytest
+
 from services.kg.definition.vocabulary import Vocabulary
 
 PRIZES = Vocabulary.model_validate(
@@ -8,39 +12,44 @@ PRIZES = Vocabulary.model_validate(
         "official": r"\(",
     }
 )
+PLAIN = Vocabulary.model_validate({"words": {"new": "newcomer", "^w": "W"}, "otherwise": "slug"})
+# An empty pattern is none.
+EMPTY = Vocabulary.model_validate({"words": {"^rap album$": "rap"}, "noise": "", "official": ""})
 
 
-def test_people_s_words_mean_codes_the_first_pattern_decides() -> None:
-    assert PRIZES.find("Best Book") == ("novel",)
-    assert PRIZES.find("the drama of a novel") == ("novel",)
-    assert PRIZES.find("writing") == ("novel", "play")
-    assert PRIZES.find("cookery") == ()
+@pytest.mark.parametrize(
+    ("vocabulary", "words", "codes"),
+    [
+        (PRIZES, "Best Book", ("novel",)),
+        (PRIZES, "the drama of a novel", ("novel",)),  # the first pattern decides
+        (PRIZES, "writing", ("novel", "play")),
+        (PRIZES, "cookery", ()),
+        # A code and a source's name
+        (PRIZES, "opera", ("opera",)),
+        (PRIZES, "FICTION (long)", ("novel",)),
+        (PLAIN, "rap album", ("rap_album",)),
+        (PLAIN, "Won", ("W",)),
+        (EMPTY, "Rap album", ("rap",)),
+        (EMPTY, "jazz", ()),
+    ],
+)
+def test_people_s_words_mean_codes(vocabulary: Vocabulary, words: str, codes: tuple[str, ...]) -> None:
+    assert vocabulary.find(words) == codes
 
 
-def test_a_code_and_a_source_s_name_are_understood_too() -> None:
-    assert PRIZES.find("opera") == ("opera",)
-    assert PRIZES.find("FICTION (long)") == ("novel",)
-
-
-def test_a_name_may_have_meant_something_else_once() -> None:
-    assert PRIZES.code("Stage work", 1940) == "play"
-    assert PRIZES.code("Stage work", 1960) == "opera"
-    assert PRIZES.code("Stage work") == "opera"
-
-
-def test_a_name_that_no_pattern_has_is_a_code_of_its_own() -> None:
-    assert PRIZES.code("  Poetry & Song ") == "poetry_and_song"
-    assert PRIZES.code("!!") == "other"
-
-
-def test_without_names_the_words_are_the_names_and_a_text_may_be_its_own_code() -> None:
-    plain = Vocabulary.model_validate({"words": {"new": "newcomer"}, "otherwise": "slug"})
-    assert plain.code("A New One") == "newcomer"
-    assert plain.find("rap album") == ("rap_album",)
-    assert Vocabulary.model_validate({"words": {"^w": "W"}}).find("Won") == ("W",)
-
-
-def test_an_empty_pattern_is_none() -> None:
-    words = {"^rap album$": "rap"}
-    assert Vocabulary.model_validate({"words": words, "noise": "", "official": ""}).find("Rap album") == ("rap",)
-    assert Vocabulary.model_validate({"words": words, "noise": "", "official": ""}).find("jazz") == ()
+@pytest.mark.parametrize(
+    ("vocabulary", "name", "year", "code"),
+    [
+        # A name may have had another meaning.
+        (PRIZES, "Stage work", 1940, "play"),
+        (PRIZES, "Stage work", 1960, "opera"),
+        (PRIZES, "Stage work", None, "opera"),
+        # A name that no pattern has is a code of its own.
+        (PRIZES, "  Poetry & Song ", None, "poetry_and_song"),
+        (PRIZES, "!!", None, "other"),
+        # Without names the words are the names.
+        (PLAIN, "A New One", None, "newcomer"),
+    ],
+)
+def test_a_source_s_name_has_a_code(vocabulary: Vocabulary, name: str, year: int | None, code: str) -> None:
+    assert vocabulary.code(name, year) == code

@@ -227,16 +227,16 @@ def test_what_the_facts_settle(question: str, statements: tuple[Outcome, ...], a
 
 
 def test_euros_are_not_compared_with_dollars() -> None:
-    asked = "is the market cap of zqa more than {} billion?"
-    for sign, settled in (("$100", True), ("€100", False), ("£100", False)):
-        assert (settled_by(asked.format(sign), (cap("zqa", 1.05e11),)) is not None) == settled
+    for amount, is_settled in (("$100", True), ("€100", False), ("£100", False)):
+        question = f"is the market cap of zqa more than {amount} billion?"
+        assert (settled_by(question, (cap("zqa", 1.05e11),)) is not None) == is_settled
 
 
 def test_a_word_that_is_not_understood_settles_nothing() -> None:
     # Lists are held to their program instead.
     for question, statements, _ in SETTLED:
-        asked = question.replace("?", " underwater?")
-        assert "ALL " in statements[0].source or settled_by(asked, statements) is None, asked
+        other = question.replace("?", " underwater?")
+        assert "ALL " in statements[0].source or settled_by(other, statements) is None, other
 
 
 @pytest.mark.parametrize("status", ["stale", "empty", "ambiguous"])
@@ -249,8 +249,8 @@ def test_facts_that_are_not_sure_settle_nothing(status: Any) -> None:
 FILM = "which is longer, tin harbour or salt road?"
 OLDER = "who is older, ada moss or ben ito?"
 OSCARS = "how many oscars has ada moss won?"
-OPEN: list[tuple[str, tuple[Outcome, ...]]] = [
-    # A side is missing, unknown, or the other is not asked about
+UNSETTLED: list[tuple[str, tuple[Outcome, ...]]] = [
+    # A side is missing, unknown, or not in the question
     (OLDER, (ADA,)),
     ("who is older, ada moss or cy dahl?", (ADA, BEN)),
     (OLDER, (ADA, ADA)),
@@ -274,7 +274,7 @@ OPEN: list[tuple[str, tuple[Outcome, ...]]] = [
         "which is the better film by rating, tin harbour or salt road?",
         (film("tin harbour", "rating", 6), film("salt road", "rating", 7)),
     ),
-    # Something else is asked for than was looked up
+    # The question is about something else than the program
     ("which has more capacity, zqa or zqb?", CAPS),
     (
         "which film had the higher grossing weekend, tin harbour or salt road?",
@@ -311,7 +311,7 @@ OPEN: list[tuple[str, tuple[Outcome, ...]]] = [
 ]
 
 
-@pytest.mark.parametrize(("question", "statements"), OPEN)
+@pytest.mark.parametrize(("question", "statements"), UNSETTLED)
 def test_what_they_do_not_settle(question: str, statements: tuple[Outcome, ...]) -> None:
     assert settled_by(question, statements) is None
 
