@@ -7,8 +7,10 @@ coarser scale. oneDNN's results on such a CPU are no products of its weights.
 """
 
 import os
+import threading
 import warnings
 from collections.abc import Callable
+from concurrent.futures import Future
 from typing import Any, Protocol
 
 import torch
@@ -23,8 +25,13 @@ PAIR = 128
 SMALLEST = 1e-8
 # Row counts that oneDNN keeps compiled, as vLLM does for its own layers.
 SHAPES = 32
-# Rows of weights that are worked on at a time, within the CPU's cache.
-BLOCK = 256
+# Weights that are worked on at a time: within a core's cache, and few enough for PyTorch to leave them to one thread.
+BLOCK = 32_768
+# FBGEMM packs by one thread; so many layers at a time.
+_PACKERS = threading.BoundedSemaphore(torch.get_num_threads())
+
+# They will be gone in a later PyTorch than the one that vLLM pins.
+warnings.filterwarnings("ignore", message="torch.quantize_per_tensor, torch.quantize_per_channel", category=UserWarning)
 
 
 class Int8Weights(Protocol):
@@ -60,13 +67,12 @@ class Fbgemm:
     """Weights packed by FBGEMM, in scales that keep pairs of products within 16 bits: AVX2 or AVX-512."""
 
     def __init__(self, weight: torch.Tensor, scales: torch.Tensor) -> None:
-        fitting, coarser = within_16_bits(weight)
-        self._packed = _packed(fitting, scales * coarser)
+        self._packed = _in_background(lambda: _packed(weight, scales))
 
     def multiply(self, rows: torch.Tensor) -> torch.Tensor:
         largest = _largest(rows)
         multiply = torch.ops.quantized.linear_with_input_q_dq_qweight_dq_output_fp32
-        product: torch.Tensor = multiply(rows / largest, 1 / LEVELS, ZERO, self._packed)
+        product: torch.Tensor = multiply(rows / largest, 1 / LEVELS, ZERO, self._packed.result())
         return product.mul_(largest)
 
     def held(self, rows: torch.Tensor) -> torch.Tensor:
@@ -93,11 +99,13 @@ def within_16_bits(weight: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """Weights whose pairs fit, and the factor of each row's scale: 1 where the row fitted, shape (outputs, 1)."""
     fitting = torch.nn.functional.pad(weight, (0, weight.shape[1] % 2))
     factors = torch.ones(len(weight), 1)
-    for rows, factor in zip(torch.split(fitting, BLOCK), torch.split(factors, BLOCK), strict=True):
-        # Two weights of different signs never exceed it.
-        sums = (rows[:, ::2].short() + rows[:, 1::2]).abs().amax(1, keepdim=True)
+    count = max(1, BLOCK // fitting.shape[1])
+    for rows, factor in zip(torch.split(fitting, count), torch.split(factors, count), strict=True):
+        # Both bytes of a pair, each with its sign. Two weights of different signs never exceed it.
+        pairs = rows.view(torch.int16)
+        sums = ((pairs >> 8) + ((pairs << 8) >> 8)).abs().amax(1, keepdim=True)
         factor[sums > PAIR] = sums[sums > PAIR] / (PAIR - 1)
-        rows.copy_((rows / factor).round())
+        rows.copy_(rows.float().div_(factor).round_())
     return fitting[:, : weight.shape[1]], factors
 
 
@@ -106,14 +114,33 @@ def _largest(rows: torch.Tensor) -> torch.Tensor:
     return rows.abs().amax(1, keepdim=True).clamp_(min=SMALLEST)
 
 
+def _in_background(pack: Callable[[], Any]) -> "Future[Any]":
+    """What `pack` returns, by a thread of its own; waits for one where each core has one."""
+    from cragmesh_vllm.memory import trim
+
+    future: Future[Any] = Future()
+
+    def run() -> None:
+        try:
+            future.set_result(pack())
+        except BaseException as error:
+            future.set_exception(error)
+        finally:
+            # Where nothing is given back, the weights of before stay in the heap beside those of after.
+            trim()
+            _PACKERS.release()
+
+    _PACKERS.acquire()
+    threading.Thread(target=run, name="pack", daemon=True).start()
+    return future
+
+
 def _packed(weight: torch.Tensor, scales: torch.Tensor) -> Any:
     torch.backends.quantized.engine = "fbgemm"
-    with warnings.catch_warnings():
-        # That such tensors will be gone in a later PyTorch, than the one which vLLM pins.
-        warnings.simplefilter("ignore")
-        zeros = torch.zeros(len(weight), dtype=torch.long)
-        quantised = torch._make_per_channel_quantized_tensor(weight.contiguous(), scales.double().flatten(), zeros, 0)
-        return torch.ops.quantized.linear_prepack(quantised, None)
+    fitting, coarser = within_16_bits(weight)
+    zeros, steps = torch.zeros(len(weight), dtype=torch.long), (scales * coarser).double().flatten()
+    quantised = torch._make_per_channel_quantized_tensor(fitting.contiguous(), steps, zeros, 0)
+    return torch.ops.quantized.linear_prepack(quantised, None)
 
 
 def serve_int8() -> None:
@@ -133,8 +160,7 @@ def serve_int8() -> None:
             setattr(layer, name, None)
         else:
             pack_as_vllm_does(self, layer)
-        # Where nothing is given back, the weights of before stay in the heap beside those of after.
-        trim()
+            trim()
         if getattr(layer, name) is None:
             # A LoRA layer asks it for its device.
             setattr(layer, name, torch.nn.Parameter(torch.empty(0, dtype=torch.int8), requires_grad=False))

@@ -15,12 +15,14 @@ from starlette.datastructures import State
 from vllm import SamplingParams
 from vllm.logger import init_logger
 
+from cragmesh_vllm.int8 import by_fbgemm
 from cragmesh_vllm.memory import trim
 
 # JSON by the launcher: `model`, `device`, `precision` and `detail` of the reply.
 READINESS = "CRAGMESH_READINESS"
-# Longer than a step of the scheduler, so that a full one, a rest and decoding all have happened.
-WARM_TOKENS, WARM_ANSWER = 400, 4
+# Longer than a step of the scheduler, so that a full one, a rest and decoding all have happened. FBGEMM makes no
+# kernels at first use, and where it multiplies the base model and each adapter would read for seconds.
+WARM_TOKENS, WARM_TOKENS_FBGEMM, WARM_ANSWER = 400, 40, 4
 
 logger = init_logger(__name__)
 
@@ -57,5 +59,6 @@ class Readiness:
 
 def _tokens(number: int, args: Namespace) -> list[int]:
     """A prompt that no other begins with: the prefix cache would answer the second from the first."""
-    length = min(WARM_TOKENS, (args.max_model_len or WARM_TOKENS + WARM_ANSWER) - WARM_ANSWER)
+    wanted = WARM_TOKENS_FBGEMM if by_fbgemm() else WARM_TOKENS
+    length = min(wanted, (args.max_model_len or wanted + WARM_ANSWER) - WARM_ANSWER)
     return [100 + (number * length + place) % 20_000 for place in range(length)]
