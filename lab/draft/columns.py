@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -10,9 +10,11 @@ from lab.draft.vocabulary import deeds, measures, phrases_of, synonyms, units, w
 from services.kg.generate.rules.english import english
 from services.kg.generate.rules.inflection import inflections, irregular, singular
 from services.kg.generate.rules.values import parts_of
-from services.kg.load.values import NO_NUMBER, NOTHING
+from services.kg.load.values import NO_NUMBER, NOTHING, written_day
+from services.kit.text.dates import date_of
 
 ColumnType = Literal["text", "date", "integer", "bigint", "number", "flag"]
+DateOrder = Literal["", "day_first", "month_first"]
 NUMERIC = ("integer", "bigint", "number")
 
 MAX_NAME = 40
@@ -40,6 +42,9 @@ _NUMBER = re.compile(r"-?(?:\d+|\d{1,3}(?:,\d{3})+)(?:\.\d+)?(?:[eE][+-]?\d+)?")
 _POSTCODE = re.compile(r"-?0\d")
 _OF_DAY = re.compile(r"(?:[01]?\d|2[0-3]):[0-5]\d(?::[0-5]\d)?")
 _DATE = re.compile(r"\d{4}-\d{1,2}(?:-\d{1,2})?(?:[T ].*)?")
+# A day as people write it: a year in four digits, or slashes. 1.10.24 may be a version.
+_WRITTEN = re.compile(r"(?=.*(?:\d{4}|/)).*\d.*")
+_OF_NUMBERS = re.compile(r"(\d{1,2})([-/.])(\d{1,2})\2\d+")
 _YEAR = re.compile(r"1\d{3}|20\d{2}")
 _TRUTH = frozenset({"true", "false", "yes", "no", "y", "n"})
 _LETTERS = str.maketrans({"ø": "o", "ł": "l", "ß": "ss", "æ": "ae", "œ": "oe", "²": "2", "³": "3", "%": " percent "})
@@ -54,6 +59,7 @@ class Column:
     type: ColumnType  # of the table's column
     values: frozenset[str] = field(repr=False)  # its distinct values, stripped, without those that mean nothing
     filled: int  # rows with a value
+    date_order: DateOrder = ""  # of days that are not written in ISO 8601; `values` are
 
     @property
     def unique(self) -> bool:
@@ -293,8 +299,25 @@ def read_columns(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> list[
         while name in names:
             name = f"{name[: MAX_NAME - 1]}2"
         values = frozenset(filled)
-        columns.append(Column(header, name, _type_of(name, values, len(filled)), values, len(filled)))
+        if order := date_order(values):
+            days = (written_day(one, day_first=order == "day_first") for one in values)
+            values = frozenset(day for day in days if day)
+        columns.append(Column(header, name, _type_of(name, values, len(filled)), values, len(filled), order))
     return columns
+
+
+def date_order(values: Collection[str]) -> DateOrder:
+    """How days are written that are not in ISO 8601; empty where these are no such days.
+
+    Of two numbers that may both be the month in all of them the first is taken for the day.
+    """
+    if all(_DATE.fullmatch(one) for one in values) or not all(_WRITTEN.fullmatch(one) for one in values):
+        return ""
+    days = [date_of(one.lower()) for one in values]
+    if not all(day is not None and day.year and day.day for day in days):
+        return ""
+    seconds = (int(match[3]) for one in values if (match := _OF_NUMBERS.match(one)))
+    return "month_first" if any(second > 12 for second in seconds) else "day_first"
 
 
 def _type_of(name: str, values: frozenset[str], filled: int) -> ColumnType:

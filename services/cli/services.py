@@ -17,10 +17,13 @@ from services.generator.doctor import require
 from services.generator.errors import GeneratorError
 from services.generator.launch import base_model, command
 from services.generator.settings import GeneratorSettings
+from services.generator.sizes import Size
 from services.kit.settings import MeshUrls
 
 # What the gateway is started after.
 MODELS = ("generator", "retriever", "reranker", "classifier", "kg")
+# The embedded model that writes SQL, and the setting that says so.
+WRITES_SQL, SQL = "large", "CRAGMESH_KG_SQL"
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 
 
@@ -133,19 +136,36 @@ def reader_environment() -> dict[str, str]:
 
     Empty where no embedded model is prepared: the gateway's own defaults are the small one's.
     """
-    try:
-        settings = GeneratorSettings()
-        size = size_of(base_model(settings))
-    except (GeneratorError, ValidationError):
+    if (embedded := _embedded()) is None:
         return {}
-    if size is None:
-        return {}
+    settings, size = embedded
     defaults = {
         "CRAGMESH_MAX_CONTEXT_TOKENS": str(context_tokens(settings, size)),
         "CRAGMESH_PREFILL_TOKENS_PER_S": f"{prefill_tokens_per_s(settings, size):.0f}",
         "CRAGMESH_DECODE_TOKENS_PER_S": f"{size.decode_tokens_per_s:g}",
     }
     return {name: value for name, value in defaults.items() if name not in os.environ}
+
+
+def graph_environment() -> dict[str, str]:
+    """Whether the embedded model writes SQL for domains of one's own: the large one does; what is set already stays."""
+    embedded = _embedded()
+    writes = embedded is not None and embedded[1].name == WRITES_SQL and SQL not in os.environ
+    return {SQL: "1"} if writes else {}
+
+
+def _embedded() -> tuple[GeneratorSettings, Size] | None:
+    """The settings and the size of the embedded model; None where none is prepared."""
+    try:
+        settings = GeneratorSettings()
+        size = size_of(base_model(settings))
+    except (GeneratorError, ValidationError):
+        return None
+    return (settings, size) if size is not None else None
+
+
+# What follows from the embedded model, by the service that is told.
+EMBEDDED = {"gateway": reader_environment, "kg": graph_environment}
 
 
 def _ours(
@@ -156,8 +176,9 @@ def _ours(
     def launch() -> Launch:
         addresses = {f"CRAGMESH_{other.upper()}_URL": root(other, urls) for other in (*after, *knows)}
         port = {f"CRAGMESH_{name.upper()}_PORT": str(urlsplit(url).port or 80)}
-        reader = reader_environment() if name == "gateway" and "generator_url" not in urls.model_fields_set else {}
-        return Launch((sys.executable, "-m", f"services.{name}"), model_environment() | reader | addresses | port)
+        made = EMBEDDED.get(name) if "generator_url" not in urls.model_fields_set else None
+        own = made() if made is not None else {}
+        return Launch((sys.executable, "-m", f"services.{name}"), model_environment() | own | addresses | port)
 
     here = urlsplit(url).hostname in LOOPBACK
     return Service(name, url, launch if here else None, after=after, start_timeout_s=start_timeout_s)

@@ -34,6 +34,8 @@ RANK = {status: rank for rank, status in enumerate(ORDER)}
 ANSWERED = frozenset({"ok", "stale", "no_event"})
 # Errors that another program might mend; facts that the graph lacks, none does.
 MENDABLE = frozenset({"parse_error", "unknown_key", "no_entity"})
+# Modes whose writers take no errors back.
+UNMENDED = frozenset({"rules", "sql"})
 ROWS_IN_RESPONSE = 50
 # Left for running a program and putting its rows into words.
 EXECUTE_RESERVE_S = 0.5
@@ -112,8 +114,8 @@ class Answering:
         degraded: list[Degradation] = []
         if request.mode == "auto" and attempt.status not in ANSWERED:
             try:
-                if await self._names_entities(task.request) and await self._model_writes(task.request.domain, writing):
-                    attempt = _better(attempt, await self._program("program", task))
+                if mode := await self._model_mode(task.request, request.domain, writing):
+                    attempt = _better(attempt, await self._program(mode, task))
             except (ServiceFailure, TimeoutError) as error:
                 reason = error.reason if isinstance(error, ServiceFailure) else "timeout"
                 degraded.append(Degradation(stage="generator", reason=reason, detail="rules alone wrote the program"))
@@ -150,12 +152,22 @@ class Answering:
         """
         return self._spotter is None or bool(await spots_in(request.query, request.domain, self._spotter))
 
-    async def _model_writes(self, domain: str, budget: Budget) -> bool:
-        """Whether a model is served that writes programs of this domain: by training, or from examples alone."""
-        if self._settings.kg_base_model_writes:
-            return True
-        trained = self._executor.catalogue.domains[domain].bundled
-        return trained and await self._llm.serves(self._settings.kg_adapter, allow_s=budget.allow(LOOK_UP_CAP_S))
+    async def _model_mode(self, request: KgRequest, domain: str, budget: Budget) -> KgMode | None:
+        """The mode by which a model may answer where rules do not; None where none is asked.
+
+        Args:
+            request: in the domain that the question was placed in.
+            domain: that its caller named.
+        """
+        if not self._executor.catalogue.domains[request.domain].bundled:
+            writes = self._settings.kg_sql or self._settings.kg_base_model_writes
+            # Who names a domain of one's own knows where the question belongs.
+            return "sql" if writes and (request.domain == domain or await self._names_entities(request)) else None
+        if not await self._names_entities(request):
+            return None
+        adapter, allow_s = self._settings.kg_adapter, budget.allow(LOOK_UP_CAP_S)
+        writes = self._settings.kg_base_model_writes or await self._llm.serves(adapter, allow_s=allow_s)
+        return "program" if writes else None
 
     async def execute(self, request: KgExecuteRequest, budget: Budget) -> KgResponse:
         """Facts of the request's own program.
@@ -190,7 +202,7 @@ class Answering:
         first = await self._attempt(mode, task)
         wrong = [outcome for outcome in first.outcomes if outcome.status in MENDABLE]
         spare_s = task.budget.left() - EXECUTE_RESERVE_S
-        if not wrong or first.status == "ok" or mode == "rules" or spare_s < 1.5 * first.write_ms / 1000:
+        if not wrong or first.status == "ok" or mode in UNMENDED or spare_s < 1.5 * first.write_ms / 1000:
             return first
         feedback = "\n".join(f"{outcome.source}\n-> {outcome.message}" for outcome in wrong)
         try:

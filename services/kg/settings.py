@@ -31,6 +31,8 @@ class KgSettings(KitSettings, MeshUrls, EncoderSettings):
     # Whether the base model can write programs from examples alone. One of 1.5 B parameters can, the embedded one of
     # 135 M cannot: for it rules alone write them until the adapter below is served.
     kg_base_model_writes: bool = False
+    # Whether the base model writes SQL for domains of one's own, behind the rules; `kg_base_model_writes` says so too.
+    kg_sql: bool = False
     # LoRA adapter that writes programs; the base model does where the generator has none of that name.
     kg_adapter: str = "kg-api"
     # Programs executed at a time; more wait.

@@ -98,6 +98,15 @@ async def test_a_model_writes_under_the_domains_grammar_and_without_an_adapter(m
     assert json.loads(body["statements"][0]["rows_json"])[0]["population"] > 30_000_000
 
 
+async def test_a_model_writes_sql_where_rules_do_not_understand(mesh: Services) -> None:
+    mesh.generator.reply = lambda _: "SELECT population FROM country WHERE name = 'Peru'"
+    async with mesh.client("kg") as kg:
+        question = {"query": "how many souls dwell in peru", "domain": "places"}
+        body = (await kg.post("/kg/query", json=question)).json()
+    assert "CREATE TABLE country" in mesh.generator.requests[-1]["messages"][0]["content"]
+    assert (body["mode"], body["status"], body["program"]) == ("sql", "ok", 'get_country("Peru")["population"]')
+
+
 async def test_the_catalogue_lists_it(mesh: Services) -> None:
     async with mesh.client("kg") as kg:
         functions = (await kg.get("/kg/catalogue")).json()["functions"]

@@ -1,4 +1,4 @@
-"""Question to program: three writers behind one interface."""
+"""Question to program: four writers behind one interface."""
 
 from services.kg.entities import NameIndex
 from services.kg.generate.base import Writer, Written
@@ -8,6 +8,7 @@ from services.kg.generate.program import ProgramWriter
 from services.kg.generate.rules import RuleWriter
 from services.kg.generate.rules.values import Values
 from services.kg.generate.spans import Spotter
+from services.kg.generate.sql import SqlWriter
 from services.kg.language.catalogue import Catalogue
 from services.kit.encoder import Encoder
 from services.kit.llm import LLM
@@ -35,5 +36,6 @@ def build_writers(
     return {
         "program": ProgramWriter(llm, catalogue, library, k=examples, adapter=adapter, spotter=spotter),
         "function-calling": FunctionCallingWriter(llm, catalogue, library, k=examples, spotter=spotter),
+        "sql": SqlWriter(llm, catalogue, names.engine, spotter),
         "rules": RuleWriter(catalogue, spotter, Values(names.engine), names),
     }

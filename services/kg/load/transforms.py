@@ -3,11 +3,12 @@
 import json
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from services.kg.load.errors import BadRow
 from services.kg.load.identity import slug
-from services.kg.load.values import beginning, day, following, leniently, moment, number, text, truth
+from services.kg.load.values import beginning, day, following, leniently, moment, number, text, truth, written_day
 
 Transform = Callable[[Any], Any]
 
@@ -81,6 +82,8 @@ TRANSFORMS: Mapping[str, Transform] = {
     "lower": lambda value: None if value is None else str(value).strip().lower() or None,
     "slug": lambda value: slug(plain) if (plain := text(value)) else None,
     "day": day,
+    "day_first": partial(written_day, day_first=True),
+    "month_first": partial(written_day, day_first=False),
     "moment": _moment,
     "epoch": _epoch,
     "number": number,

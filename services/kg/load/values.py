@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import Any, TypeVar
 
 from services.kg.load.errors import BadRow
+from services.kit.text.dates import date_of
 
 T = TypeVar("T")
 
@@ -92,6 +93,33 @@ def _iso(plain: str) -> str | None:
     except (ValueError, TypeError):
         return None
     return "-".join([f"{parts[0]:04d}", *(f"{part:02d}" for part in parts[1:])])
+
+
+def written_day(value: object, field: str = "date", *, day_first: bool) -> str | None:
+    """A day as people write it, in ISO 8601: "3/9/2016", "14 March 2019", "Mar 14, 2019"; null for an empty value.
+
+    Args:
+        day_first: whether the first of two numbers is the day where each may be the month.
+    """
+    plain = text(value)
+    if plain is None:
+        return None
+    iso = _written(plain, day_first)
+    if iso is None:
+        raise BadRow(field, f"{plain[:40]!r} is no day")
+    return iso
+
+
+@lru_cache(maxsize=65_536)
+def _written(plain: str, day_first: bool) -> str | None:
+    """The day that a text is; null if it is none."""
+    written = date_of(plain.lower())
+    if written is None or not written.year or not written.day:
+        return None
+    month, of_month = written.month, written.day
+    if written.numeric and day_first and of_month <= 12:
+        month, of_month = of_month, month
+    return _iso(f"{written.year:04d}-{month}-{of_month}")
 
 
 def moment(value: object, field: str = "at") -> str:

@@ -11,6 +11,7 @@ from services.kg.answering import Answering, Attempt
 from services.kg.definition.domain import read_catalogue
 from services.kg.domains import CATALOGUE
 from services.kg.generate.base import Written
+from services.kg.generate.spans import Spot
 from services.kg.language.catalogue import Catalogue
 from services.kg.outcome import Outcome
 from services.kg.settings import KgSettings
@@ -88,8 +89,9 @@ class Spots:
     def kinds_of(self, _domain: str) -> tuple[str, ...]:
         return ("movie",)
 
-    def spot(self, query: str, _kinds: Sequence[str]) -> list[str]:
-        return ["inception"] if "inception" in query else []
+    def spot(self, query: str, _kinds: Sequence[str]) -> list[Spot]:
+        start = query.find("inception")
+        return [Spot("inception", start, start + 9, "movie", 1.0, 1, quoted=False)] if start >= 0 else []
 
 
 @pytest.mark.parametrize(
@@ -99,6 +101,34 @@ class Spots:
 async def test_no_model_is_asked_about_what_the_graph_does_not_know(query: str, modes: list[str]) -> None:
     answering = Scripted({"rules": "no_entity", "program": "ok"}, serves=True, spotter=Spots())
     await answering.answer(KgRequest(query=query, domain="movie"), Budget(5))
+    assert answering.modes == modes
+
+
+class OwnDomain(Scripted):
+    """A catalogue with a domain of one's own."""
+
+    def __init__(self, statuses: dict[str, KgStatus], spotter: Any, settings: KgSettings) -> None:
+        super().__init__(statuses, serves=True, spotter=spotter)
+        self._executor = cast(Any, SimpleNamespace(catalogue=read_catalogue(CATALOGUE, DOMAINS)))
+        self._settings = settings
+
+
+@pytest.mark.parametrize(
+    ("settings", "query", "domain", "modes"),
+    [
+        (KgSettings(kg_sql=True), "how many are there?", "places", ["rules", "sql"]),
+        (KgSettings(kg_base_model_writes=True), "how many are there?", "places", ["rules", "sql"]),
+        (KgSettings(), "how many are there?", "places", ["rules"]),
+        # A question that the classifier labels belongs there by the names that it says.
+        (KgSettings(kg_sql=True), "how many are there?", "movie", ["rules", "rules"]),
+        (KgSettings(kg_sql=True), "how many has inception?", "movie", ["rules", "rules", "program"]),
+    ],
+)
+async def test_a_model_writes_sql_for_a_domain_of_ones_own(
+    settings: KgSettings, query: str, domain: str, modes: list[str]
+) -> None:
+    answering = OwnDomain({"rules": "no_program", "sql": "ok", "program": "ok"}, Spots(), settings)
+    await answering.answer(KgRequest(query=query, domain=domain), Budget(5))
     assert answering.modes == modes
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import yaml
+from sqlalchemy import text
 from typer.testing import CliRunner
 
 from lab.draft import DraftError, draft
@@ -15,8 +16,12 @@ from lab.draft.tables import read_tables
 from lab.draft.vocabulary import plural, singular
 from services.cli.ending import USAGE
 from services.cli.kg_domain import app
+from services.kg.definition.domain import read_catalogue
+from services.kg.domains import CATALOGUE
 from services.kg.lint import lint
+from services.kg.load import load
 from services.kg.load.errors import LoadError
+from services.kg.store.engine import open_store
 from tests.unit.kg.library import tables_of, write
 
 FILES = tables_of("library")
@@ -244,3 +249,32 @@ def test_a_wrong_setting_ends_the_command_with_its_reason(monkeypatch: pytest.Mo
     monkeypatch.setenv("CRAGMESH_KG_WORKERS", "none")
     done = CliRunner().invoke(app, ["new", "library", "--from", str(FILES[0])])
     assert (done.exit_code, "CRAGMESH_KG_WORKERS: " in done.stderr) == (USAGE, True)
+
+
+@pytest.mark.parametrize(
+    ("days", "order", "first"),
+    [
+        (("03/09/2016", "17/05/2021"), "day_first", "2016-09-03"),
+        (("03/09/2016", "05/17/2021"), "month_first", "2016-03-09"),
+        (("3.9.2016", "1.2.2021"), "day_first", "2016-09-03"),
+        (("3 Sep 2016", "May 17, 2021"), "day_first", "2016-09-03"),
+        (("2016-09-03", "2021-05-17"), "", "2016-09-03"),
+        (("1.10.24", "1.9.3"), "", ""),  # versions
+        (("September 2016", "May 2021"), "", ""),
+        (("03/09/2016", "soon"), "", ""),
+    ],
+)
+def test_days_as_people_write_them_are_dates(tmp_path: Path, days: tuple[str, str], order: str, first: str) -> None:
+    rows = [("van", "start"), *((f"Van {number}", day) for number, day in enumerate(days))]
+    path = write(tmp_path, "vans.csv", rows)
+    (table,) = read_tables([path])
+    (start,) = (column for column in table.columns if column.name == "start")
+    assert (start.type, start.date_order) == ("date" if first else "text", order)
+    draft("fleet", [path], tmp_path / "domains")
+    catalogue = read_catalogue(CATALOGUE, tmp_path / "domains")
+    engine = open_store(f"sqlite:///{tmp_path / 'kg.sqlite'}", read_only=False)
+    load(path, engine, catalogue=catalogue)
+    with engine.connect() as connection:
+        loaded = connection.execute(text("SELECT start FROM van ORDER BY van")).scalars().all()
+    engine.dispose()
+    assert loaded[0] == (first or days[0])

@@ -30,7 +30,7 @@ KgStatus = Literal[
 ]
 # The classifier's labels are five; a graph may have further domains, which its owner added.
 DomainName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
-KgMode = Literal["auto", "program", "function-calling", "rules"]
+KgMode = Literal["auto", "program", "function-calling", "sql", "rules"]
 
 
 class KgRequest(Contract):

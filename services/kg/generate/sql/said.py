@@ -1,0 +1,44 @@
+"""What a question must say for a statement to be about it: its numbers and days, and all of its own names."""
+
+import re
+from collections.abc import Iterator, Sequence
+
+import sqlglot
+from sqlglot import exp
+
+from services.kg.generate.ground import says_year
+from services.kg.generate.spans import Spot
+from services.kit.text.numbers import numbers
+from services.kit.text.vocabulary import MONTHS
+
+_DAY = re.compile(r"(\d{4})(?:-(\d{2}))?(?:-(\d{2}))?-?%?")
+_DIGITS = re.compile(r"\d+(?:\.\d+)?")
+
+
+def unsaid(sql: str, query: str) -> str:
+    """A number or a day of the statement's conditions that the question does not say; empty where there is none."""
+    where = sqlglot.parse_one(sql, read="sqlite").find(exp.Where)
+    return next(_unsaid(where, query.lower()), "") if where is not None else ""
+
+
+def _unsaid(where: exp.Where, query: str) -> Iterator[str]:
+    figures = {float(one) for one in _DIGITS.findall(query.replace(",", ""))}
+    figures |= {float(one.value) for one in numbers(query)}
+    months = {number for name, number in MONTHS.items() if re.search(rf"\b{name}\b", query)}
+    for literal in where.find_all(exp.Literal):
+        day = _DAY.fullmatch(str(literal.this)) if literal.is_string else None
+        if day:
+            _, month, of_month = day.groups()
+            said = says_year(day[1], query) or bool(months)
+            said &= month is None or int(month) in months | figures
+            said &= of_month is None or int(of_month) in figures
+            if not said:
+                yield day[0]
+        elif not literal.is_string and float(literal.this) not in figures | {0.0, 1.0}:
+            yield str(literal.this)
+
+
+def left_out(program: str, spots: Sequence[Spot]) -> str:
+    """A name of the question that the program does not have; empty where it has all of them."""
+    text = program.casefold()
+    return next((spot.text for spot in spots if spot.text.casefold() not in text), "")

@@ -1,0 +1,71 @@
+"""The writer: a prompt with the tables, a statement, its program."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from sqlalchemy import Engine
+
+from proto.kg import KgMode
+from services.kg.generate.base import Written, conversation, domain_question
+from services.kg.generate.ground import ground
+from services.kg.generate.program import RESERVE_S, load_prompt
+from services.kg.generate.spans import Spot, Spotter, spots_in
+from services.kg.generate.sql.said import left_out, unsaid
+from services.kg.generate.sql.schema import tables_text
+from services.kg.generate.sql.translate import Untranslatable, translate
+from services.kg.language.catalogue import Catalogue
+from services.kit.budget import Budget
+from services.kit.llm import LLM, Constraint
+from services.kit.telemetry import log
+
+MAX_TOKENS = 100
+MAX_WORDS = 60
+_ONE_LINE = Constraint(regex=rf"NONE|SELECT( [^ \n\r\t]+){{1,{MAX_WORDS}}}")
+NOTHING = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class SqlWriter:
+    """Asks the generator for SQL and translates it."""
+
+    llm: LLM  # the generator
+    catalogue: Catalogue  # what may be called
+    engine: Engine  # of the graph, whose values the prompt shows
+    spotter: Spotter | None = None  # finds the names of a question, none of which a program may leave out
+    name: KgMode = "sql"
+    _tables: dict[str, str] = field(default_factory=dict)  # by domain
+
+    async def write(
+        self, query: str, *, query_time: datetime, domain: str, budget: Budget, feedback: str = ""
+    ) -> Written:
+        """See `Writer.write`."""
+        if domain not in self._tables:
+            self._tables[domain] = await asyncio.to_thread(tables_text, self.catalogue, domain, self.engine)
+        system = load_prompt("sql").substitute(tables=self._tables[domain])
+        question = domain_question(query, query_time, self.catalogue.domains[domain], feedback)
+        completion = await self.llm.chat(
+            conversation(system, [], question),
+            max_tokens=MAX_TOKENS,
+            allow_s=budget.allow(reserve_s=RESERVE_S),
+            constraint=_ONE_LINE,
+        )
+        spots = await spots_in(query, domain, self.spotter)
+        program = await asyncio.to_thread(self._program, completion.text, query, domain, spots)
+        return Written(program, self.name, completion.prompt_tokens, completion.completion_tokens)
+
+    def _program(self, sql: str, query: str, domain: str, spots: Sequence[Spot]) -> str:
+        """The program of a statement about the question; "none" where it is none, or about something else."""
+        if sql.strip().upper().startswith("NONE"):
+            return NOTHING
+        try:
+            program = translate(sql, self.catalogue, domain)
+        except Untranslatable as error:
+            log.info("sql", domain=domain, untranslatable=str(error)[:200])
+            return NOTHING
+        program = ground(program, query, self.catalogue, domain, spots)
+        if fault := unsaid(sql, query) or left_out(program, spots):
+            log.info("sql", domain=domain, about_something_else=fault[:200])
+            return NOTHING
+        return program

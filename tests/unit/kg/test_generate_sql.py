@@ -1,0 +1,168 @@
+"""SQL of a model as programs: what they find, and what is no program."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+from sqlalchemy import Engine
+
+from lab.draft import draft
+from services.kg.definition.domain import read_catalogue
+from services.kg.domains import CATALOGUE
+from services.kg.entities import NameIndex
+from services.kg.execute import Executor
+from services.kg.generate.spans import Spotter
+from services.kg.generate.sql import SqlWriter
+from services.kg.generate.sql.translate import MAX_CHARS, Untranslatable, translate
+from services.kg.load import load
+from services.kg.store.engine import open_store
+from services.kit.budget import Budget
+from services.kit.client import ServiceClient, http_client
+from services.kit.llm import LLM
+from tests.mesh.fakes import FakeGenerator
+from tests.unit.kg.graph import ASKED
+from tests.unit.kg.library import TABLES, tables_of
+
+pytestmark = pytest.mark.anyio
+DOMAIN = "library"
+
+
+@pytest.fixture(scope="module")
+def graph(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Executor, Engine]]:
+    """A drafted domain with authors and books, and its store."""
+    folder = tmp_path_factory.mktemp(DOMAIN)
+    draft(DOMAIN, tables_of(DOMAIN), folder / "domains")
+    catalogue = read_catalogue(CATALOGUE, folder / "domains")
+    url = f"sqlite:///{folder / 'kg.sqlite'}"
+    writable = open_store(url, read_only=False)
+    load(TABLES / DOMAIN, writable, catalogue=catalogue)
+    writable.dispose()
+    engine = open_store(url)
+    yield Executor(engine, NameIndex(engine, catalogue), catalogue), engine
+    engine.dispose()
+
+
+@pytest.fixture(scope="module")
+def executor(graph: tuple[Executor, Engine]) -> Executor:
+    return graph[0]
+
+
+def found(executor: Executor, sql: str) -> Any:
+    """The value of the program's last statement, or those that its rows show last."""
+    program = translate(sql, executor.catalogue, DOMAIN)
+    outcome = executor.execute(program, domain=DOMAIN, query_time=ASKED, seconds=5.0)[-1]
+    assert outcome.status == "ok", (program, outcome.message)
+    return outcome.value if outcome.value is not None else [row[outcome.shown[-1]] for row in outcome.rows]
+
+
+@pytest.mark.parametrize(
+    ("sql", "values"),
+    [
+        ("SELECT country FROM author WHERE name = 'Cy Page'", ["Peru"]),
+        ("SELECT country FROM author WHERE name = 'Cy Pagge';", ["Peru"]),  # names are found as people spell them
+        ("SELECT \"country\" FROM author AS a WHERE a.name LIKE '%Quill%'", ["Norway"]),
+        ("SELECT title FROM book WHERE genre = 'Essay'", ["Another Way", "Marbled Paper"]),
+        ("SELECT title FROM book WHERE price > 10 AND weight < 1", ["Loose Leaves", "Short Cuts"]),
+        ("SELECT title FROM book WHERE 10 < price AND NOT in_print", ["Loose Leaves", "Short Cuts"]),
+        ("SELECT title FROM book WHERE genre = 'Essay' OR genre = 'Poetry'", 4),
+        ("SELECT title FROM book WHERE genre IN ('Essay', 'Poetry') AND in_print = 'yes'", 3),
+        ("SELECT title FROM book WHERE price BETWEEN 8 AND 10", ["Another Way", "The Long Way"]),
+        ("SELECT name FROM author WHERE born LIKE '1901-%'", ["Bo Reed"]),
+        ("SELECT name FROM author WHERE strftime('%Y', born) > '1940'", ["Cy Page", "Di Vellum"]),
+        ("SELECT name FROM author WHERE born IS NULL OR born IS NOT NULL", Untranslatable),
+        ("SELECT COUNT(*) FROM book WHERE genre = 'Novel'", 2),
+        ("SELECT COUNT(DISTINCT genre) FROM book", 3),
+        ("SELECT AVG(price) FROM book WHERE genre = 'Novel'", 10.75),
+        ("SELECT SUM(price) FROM book WHERE author = 'Di Vellum'", 46.0),
+        ("SELECT title FROM book ORDER BY price DESC LIMIT 1", ["Marbled Paper"]),
+        ("SELECT price FROM book ORDER BY price LIMIT 2", [7.0, 8.25]),
+        ("SELECT MAX(price) FROM book", [31.0]),
+        ("SELECT title FROM book WHERE price = (SELECT MIN(price) FROM book)", ["By Night"]),
+        ("SELECT genre, COUNT(*) FROM book GROUP BY genre ORDER BY COUNT(*) DESC", 3),
+        # The country of a book's author, by the model's own ways to ask for it.
+        ("SELECT author_country FROM book WHERE title = 'By Night'", ["Peru"]),
+        ("SELECT country FROM book WHERE title = 'By Night'", ["Peru"]),
+        ("SELECT a.country FROM author a JOIN book b ON b.author = a.name WHERE b.title = 'By Night'", ["Peru"]),
+        ("SELECT born FROM author WHERE name = (SELECT author FROM book WHERE title = 'By Night')", ["1950-06-30"]),
+        ("SELECT author FROM author WHERE title = 'By Night'", ["Cy Page"]),
+    ],
+)
+def test_a_select_is_a_program(executor: Executor, sql: str, values: Any) -> None:
+    if values is Untranslatable:
+        with pytest.raises(Untranslatable):
+            translate(sql, executor.catalogue, DOMAIN)
+        return
+    result = found(executor, sql)
+    if isinstance(values, int | float) and isinstance(result, list):
+        assert len(result) == values
+    else:
+        assert (sorted(result) if isinstance(result, list) else result) == values
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "DROP TABLE book",
+        "SELECT title FROM book; DROP TABLE book",
+        "SELECT publisher FROM book",
+        "SELECT title FROM publisher",
+        "SELECT title FROM get_movie",
+        "SELECT title FROM book UNION SELECT name FROM author",
+        "SELECT title FROM book WHERE price > weight",
+        "SELECT title FROM book WHERE price > (SELECT AVG(price) FROM book)",
+        "SELECT title FROM book WHERE genre = 'Essay' OR price > 3",
+        "SELECT genre, SUM(price) FROM book GROUP BY genre",
+        "SELECT genre FROM book GROUP BY genre HAVING COUNT(*) > 1",
+        "SELECT SUM(title) FROM book",
+        "SELECT title FROM book WHERE price = 'cheap'",
+        "SELECT load_extension('x') FROM book",
+        "WITH x AS (SELECT 1) SELECT title FROM book",
+        "SELECT title FROM book LIMIT 1 OFFSET 2",
+        "I think it is The Long Way.",
+        "SELECT" + " title," * MAX_CHARS,
+        "SELECT " + "(" * 500 + "title" + ")" * 500 + " FROM book",
+        "",
+    ],
+)
+def test_what_is_no_select_over_the_tables_is_no_program(executor: Executor, sql: str) -> None:
+    with pytest.raises(Untranslatable):
+        translate(sql, executor.catalogue, DOMAIN)
+
+
+ESSAYS = 'get_book(None) where(eq(genre, "Essay"))["title"]'
+OVER_TEN = 'get_book(None) where(gt(price, 10))["title"]'
+IN_JUNE = 'get_author(None) where(eq(born, "1950-06"))["name"]'
+
+
+@pytest.mark.parametrize(
+    ("query", "reply", "program"),
+    [
+        ("which essays are there?", "SELECT title FROM book WHERE genre = 'Essay'", ESSAYS),
+        ("which essays are there?", "NONE", "none"),
+        ("who published the essays?", "SELECT publisher FROM book", "none"),
+        # What the question does not say, and names of it that are left out, are about something else.
+        ("which books cost over 10?", "SELECT title FROM book WHERE price > 10", OVER_TEN),
+        ("which books cost over ten?", "SELECT title FROM book WHERE price > 10", OVER_TEN),
+        ("which books are expensive?", "SELECT title FROM book WHERE price > 20", "none"),
+        ("who was born in June 1950?", "SELECT name FROM author WHERE born LIKE '1950-06%'", IN_JUNE),
+        ("who was born in 1950?", "SELECT name FROM author WHERE born = '1950-01-01'", "none"),
+        ("how much is By Night?", "SELECT price FROM book WHERE title = 'Short Cuts'", "none"),
+        ("what did Cy Page write?", "SELECT title FROM book WHERE genre = 'Poetry'", "none"),
+        ("how many cats has Cy Page?", "SELECT COUNT(*) FROM author WHERE name = 'Cy Page'", "none"),
+    ],
+)
+async def test_a_statement_about_the_question_is_translated(
+    graph: tuple[Executor, Engine], query: str, reply: str, program: str
+) -> None:
+    executor, engine = graph
+    generator = FakeGenerator(lambda _: reply)
+    llm = LLM(ServiceClient("generator", "http://g", http_client(httpx.ASGITransport(generator.app))))
+    writer = SqlWriter(llm, executor.catalogue, engine, Spotter(engine, executor.catalogue))
+    written = await writer.write(query, query_time=ASKED, domain=DOMAIN, budget=Budget(5))
+    assert (written.program, written.mode) == (program, "sql")
+    system, question = generator.requests[0]["messages"]
+    assert "CREATE TABLE book (" in system["content"]
+    assert "genre TEXT, -- Novel, Essay, Poetry" in system["content"]
+    assert question["content"] == query
+    assert "regex" in generator.requests[0]["structured_outputs"]
