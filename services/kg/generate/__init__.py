@@ -36,6 +36,6 @@ def build_writers(
     return {
         "program": ProgramWriter(llm, catalogue, library, k=examples, adapter=adapter, spotter=spotter),
         "function-calling": FunctionCallingWriter(llm, catalogue, library, k=examples, spotter=spotter),
-        "sql": SqlWriter(llm, catalogue, names.engine, spotter),
+        "sql": SqlWriter(llm, catalogue, names, spotter),
         "rules": RuleWriter(catalogue, spotter, Values(names.engine), names),
     }

@@ -5,7 +5,6 @@ from typing import Any
 
 import httpx
 import pytest
-from sqlalchemy import Engine
 
 from lab.draft import draft
 from services.kg.definition.domain import read_catalogue
@@ -29,8 +28,8 @@ DOMAIN = "library"
 
 
 @pytest.fixture(scope="module")
-def graph(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Executor, Engine]]:
-    """A drafted domain with authors and books, and its store."""
+def graph(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Executor, NameIndex]]:
+    """A drafted domain with authors and books, and its names."""
     folder = tmp_path_factory.mktemp(DOMAIN)
     draft(DOMAIN, tables_of(DOMAIN), folder / "domains")
     catalogue = read_catalogue(CATALOGUE, folder / "domains")
@@ -39,12 +38,13 @@ def graph(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Executor, 
     load(TABLES / DOMAIN, writable, catalogue=catalogue)
     writable.dispose()
     engine = open_store(url)
-    yield Executor(engine, NameIndex(engine, catalogue), catalogue), engine
+    names = NameIndex(engine, catalogue)
+    yield Executor(engine, names, catalogue), names
     engine.dispose()
 
 
 @pytest.fixture(scope="module")
-def executor(graph: tuple[Executor, Engine]) -> Executor:
+def executor(graph: tuple[Executor, NameIndex]) -> Executor:
     return graph[0]
 
 
@@ -131,6 +131,7 @@ def test_what_is_no_select_over_the_tables_is_no_program(executor: Executor, sql
 
 
 ESSAYS = 'get_book(None) where(eq(genre, "Essay"))["title"]'
+QUILL = 'get_author("Ada Quill")["country"]'
 OVER_TEN = 'get_book(None) where(gt(price, 10))["title"]'
 IN_JUNE = 'get_author(None) where(eq(born, "1950-06"))["name"]'
 
@@ -140,6 +141,8 @@ IN_JUNE = 'get_author(None) where(eq(born, "1950-06"))["name"]'
     [
         ("which essays are there?", "SELECT title FROM book WHERE genre = 'Essay'", ESSAYS),
         ("which essays are there?", "NONE", "none"),
+        ("where is quill from?", "SELECT country FROM author WHERE name = 'Ada Quill'", QUILL),
+        ("where is Ada Qull from?", "SELECT country FROM author WHERE name = 'Ada Qull'", QUILL),
         ("who published the essays?", "SELECT publisher FROM book", "none"),
         # What the question does not say, and names of it that are left out, are about something else.
         ("which books cost over 10?", "SELECT title FROM book WHERE price > 10", OVER_TEN),
@@ -153,12 +156,12 @@ IN_JUNE = 'get_author(None) where(eq(born, "1950-06"))["name"]'
     ],
 )
 async def test_a_statement_about_the_question_is_translated(
-    graph: tuple[Executor, Engine], query: str, reply: str, program: str
+    graph: tuple[Executor, NameIndex], query: str, reply: str, program: str
 ) -> None:
-    executor, engine = graph
+    executor, names = graph
     generator = FakeGenerator(lambda _: reply)
     llm = LLM(ServiceClient("generator", "http://g", http_client(httpx.ASGITransport(generator.app))))
-    writer = SqlWriter(llm, executor.catalogue, engine, Spotter(engine, executor.catalogue))
+    writer = SqlWriter(llm, executor.catalogue, names, Spotter(names.engine, executor.catalogue))
     written = await writer.write(query, query_time=ASKED, domain=DOMAIN, budget=Budget(5))
     assert (written.program, written.mode) == (program, "sql")
     system, question = generator.requests[0]["messages"]

@@ -44,7 +44,7 @@ def with_guesses(lexicon: Lexicon, question: Question, names: NameIndex | None, 
             continue
         # It is written as a name, or the whole question is in small letters.
         named = text[0].isupper() or question.text.islower() or bool(noun_kinds)
-        best = _resolved(names, text, noun_kinds or kinds, partial=named)
+        best = resolved(names, text, noun_kinds or kinds, partial=named)
         if best is None or (len(text) < MIN_CHARS and normalise(best.surface) != normalise(text)):
             continue
         start = question.text.index(text, tokens.start(place))
@@ -63,7 +63,7 @@ def _numbered(lexicon: Lexicon, tokens: Tokens, names: NameIndex) -> Iterator[Sp
             before = (noun for noun in plain.find(lexicon.nouns(kind)) if noun.end <= number.place.first)
             noun = max(before, key=lambda one: one.end, default=None)
             if noun is not None and _SIGNS.issuperset(plain.between(noun, number.place)):
-                best = _resolved(names, text, (kind,))
+                best = resolved(names, text, (kind,))
                 if best is not None and best.surface == text:
                     # With the sign before it, as in "no. 1005".
                     first = plain.start(Range(noun.end, number.place.end))
@@ -77,12 +77,12 @@ def with_other_kinds(lexicon: Lexicon, question: Question, names: NameIndex) -> 
     for spot in question.spots:
         own = {one.kind for one in question.spots if one.place == spot.place}
         for kind in kinds:
-            if kind not in own and (best := _resolved(names, spot.text, (kind,))) is not None:
+            if kind not in own and (best := resolved(names, spot.text, (kind,))) is not None:
                 spots.append(replace(spot, text=best.surface, kind=kind))
     return replace(question, spots=tuple(spots))
 
 
-def _resolved(names: NameIndex, text: str, kinds: Sequence[str], *, partial: bool = False) -> Candidate | None:
+def resolved(names: NameIndex, text: str, kinds: Sequence[str], *, partial: bool = False) -> Candidate | None:
     """The entity of one of the kinds that a text names; None where none is certain.
 
     Args:

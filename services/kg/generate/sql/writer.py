@@ -5,17 +5,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from sqlalchemy import Engine
-
 from proto.kg import KgMode
+from services.kg.entities import NameIndex
 from services.kg.generate.base import Written, conversation, domain_question
 from services.kg.generate.ground import ground
+from services.kg.generate.names import Renaming
 from services.kg.generate.program import RESERVE_S, load_prompt
+from services.kg.generate.rules.guessing import resolved
 from services.kg.generate.spans import Spot, Spotter, spots_in
 from services.kg.generate.sql.said import left_out, unsaid
 from services.kg.generate.sql.schema import tables_text
 from services.kg.generate.sql.translate import Untranslatable, translate
 from services.kg.language.catalogue import Catalogue
+from services.kg.language.parse import parse_each
+from services.kg.language.tree import Query, render
 from services.kit.budget import Budget
 from services.kit.llm import LLM, Constraint
 from services.kit.telemetry import log
@@ -32,7 +35,7 @@ class SqlWriter:
 
     llm: LLM  # the generator
     catalogue: Catalogue  # what may be called
-    engine: Engine  # of the graph, whose values the prompt shows
+    names: NameIndex  # of the graph, whose values the prompt shows
     spotter: Spotter | None = None  # finds the names of a question, none of which a program may leave out
     name: KgMode = "sql"
     _tables: dict[str, str] = field(default_factory=dict)  # by domain
@@ -42,7 +45,7 @@ class SqlWriter:
     ) -> Written:
         """See `Writer.write`."""
         if domain not in self._tables:
-            self._tables[domain] = await asyncio.to_thread(tables_text, self.catalogue, domain, self.engine)
+            self._tables[domain] = await asyncio.to_thread(tables_text, self.catalogue, domain, self.names.engine)
         system = load_prompt("sql").substitute(tables=self._tables[domain])
         question = domain_question(query, query_time, self.catalogue.domains[domain], feedback)
         completion = await self.llm.chat(
@@ -64,8 +67,19 @@ class SqlWriter:
         except Untranslatable as error:
             log.info("sql", domain=domain, untranslatable=str(error)[:200])
             return NOTHING
-        program = ground(program, query, self.catalogue, domain, spots)
+        program = self._with_whole_names(ground(program, query, self.catalogue, domain, spots), domain)
         if fault := unsaid(sql, query) or left_out(program, spots):
             log.info("sql", domain=domain, about_something_else=fault[:200])
             return NOTHING
         return program
+
+    def _with_whole_names(self, program: str, domain: str) -> str:
+        """The program with each name whole that a question says in part, where only one name has its words."""
+
+        def whole(name: str, kinds: Sequence[str]) -> str:
+            best = resolved(self.names, name, kinds, partial=True)
+            return best.surface if best is not None else name
+
+        renaming = Renaming(self.catalogue, domain, whole)
+        parsed = (one.statement for one in parse_each(program, self.catalogue.spellings))
+        return "\n".join(render(renaming.query(one)) for one in parsed if isinstance(one, Query)) or NOTHING
