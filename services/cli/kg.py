@@ -96,7 +96,7 @@ def load(
 def ask(
     question: Annotated[str, typer.Argument(help="The question.")],
     domain: Domain = "open",
-    mode: Annotated[str, typer.Option(help="auto, program, function-calling or rules.")] = "auto",
+    mode: Annotated[str, typer.Option(help="auto, program, function-calling, sql or rules.")] = "auto",
     query_time: QueryTime = "",
     as_json: AsJson = False,
 ) -> None:

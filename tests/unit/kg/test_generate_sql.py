@@ -132,6 +132,7 @@ def test_what_is_no_select_over_the_tables_is_no_program(executor: Executor, sql
 
 ESSAYS = 'get_book(None) where(eq(genre, "Essay"))["title"]'
 QUILL = 'get_author("Ada Quill")["country"]'
+SHORT_CUTS = 'get_book("Short Cuts")["price"]'
 OVER_TEN = 'get_book(None) where(gt(price, 10))["title"]'
 IN_JUNE = 'get_author(None) where(eq(born, "1950-06"))["name"]'
 
@@ -143,6 +144,7 @@ IN_JUNE = 'get_author(None) where(eq(born, "1950-06"))["name"]'
         ("which essays are there?", "NONE", "none"),
         ("where is quill from?", "SELECT country FROM author WHERE name = 'Ada Quill'", QUILL),
         ("where is Ada Qull from?", "SELECT country FROM author WHERE name = 'Ada Qull'", QUILL),
+        ("what does the Short Cuts cost?", "SELECT price FROM book WHERE title = 'Short Cuts'", SHORT_CUTS),
         ("who published the essays?", "SELECT publisher FROM book", "none"),
         # What the question does not say, and names of it that are left out, are about something else.
         ("which books cost over 10?", "SELECT title FROM book WHERE price > 10", OVER_TEN),

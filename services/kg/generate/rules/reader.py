@@ -262,8 +262,12 @@ class Reader:
         return {**names, **self.bound}
 
     def _alone(self, key: str) -> bool:
-        """Whether no other function has this key: a department's average salary is that of its people."""
-        return sum(key in one.exact_keys for one in self.roles.lexicon.own.shown) == 1
+        """Whether no other function has this key: a department's average salary is that of its people.
+
+        What rows say of the things that they are of is those things' own: the model of a repair's van.
+        """
+        own = key.removeprefix(f"{self.roles.subject.name}_") if self._is_second else key
+        return sum(not {key, own}.isdisjoint(one.exact_keys) for one in self.roles.lexicon.own.shown) == 1
 
     @cached_property
     def _is_second(self) -> bool:

@@ -8,10 +8,12 @@ from sqlglot import exp
 
 from services.kg.generate.ground import says_year
 from services.kg.generate.spans import Spot
+from services.kg.store.names import normalise
 from services.kit.text.numbers import numbers
 from services.kit.text.vocabulary import MONTHS
 
 _DAY = re.compile(r"(\d{4})(?:-(\d{2}))?(?:-(\d{2}))?-?%?")
+_ARTICLES = ("a", "an", "the")
 _DIGITS = re.compile(r"\d+(?:\.\d+)?")
 
 
@@ -39,6 +41,6 @@ def _unsaid(where: exp.Where, query: str) -> Iterator[str]:
 
 
 def left_out(program: str, spots: Sequence[Spot]) -> str:
-    """A name of the question that the program does not have; empty where it has all of them."""
-    text = program.casefold()
-    return next((spot.text for spot in spots if spot.text.casefold() not in text), "")
+    """A name of the question that the program does not have; empty where it has all of them, with an article or not."""
+    words = {*normalise(program).split(), *_ARTICLES}
+    return next((spot.text for spot in spots if not words.issuperset(normalise(spot.text).split())), "")
