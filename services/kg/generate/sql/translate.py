@@ -122,6 +122,8 @@ def _bases(select: exp.Select, functions: Mapping[str, Function]) -> Iterator[_T
         if function is None:
             raise Untranslatable(f"there is no table {table.name}")
         joined[table.alias_or_name.lower()] = function
+    if not joined or not all(map(_is_by_columns, select.args.get("joins") or ())):
+        raise Untranslatable("it is not over tables alone")
     for function in dict.fromkeys(joined.values()):
         yield _Tables(function, joined)
     if not any(isinstance(one, exp.AggFunc) for one in select.expressions):
@@ -129,6 +131,16 @@ def _bases(select: exp.Select, functions: Mapping[str, Function]) -> Iterator[_T
         for function in functions.values():
             if function not in joined.values():
                 yield _Tables(function)
+
+
+def _is_by_columns(join: exp.Join) -> bool:
+    """Whether two tables are joined by equal columns and by nothing else."""
+    on = join.args.get("on")
+    conditions = list(_joined_conditions(on)) if on is not None else []
+    return bool(conditions) and all(
+        isinstance(one, exp.EQ) and isinstance(one.left, exp.Column) and isinstance(one.right, exp.Column)
+        for one in conditions
+    )
 
 
 def _statements_over(tables: _Tables, select: exp.Select, functions: Mapping[str, Function]) -> list[str]:
