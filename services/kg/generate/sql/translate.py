@@ -83,11 +83,12 @@ class _Tables:
 
     def _names_here(self, other: Function, name: str) -> Iterator[str]:
         """What the function calls a column of a table that it joins: `van_fuel`, the fuel of its van."""
-        (subject,) = other.subject[:1]
-        kind = other.exact_keys[subject].entity
+        subject = _subject(other)
+        if subject is None or not subject.entity:
+            return
         for key in self.function.keys:
-            if kind and key.entity == kind:
-                yield key.name if name == subject else f"{key.name}_{name}"
+            if key.entity == subject.entity:
+                yield key.name if name == subject.name else f"{key.name}_{name}"
 
 
 @dataclass(slots=True)
@@ -208,11 +209,10 @@ def _grouped(tables: _Tables, rows: _Filter, select: exp.Select, items: Sequence
 
 def _aggregated(tables: _Tables, rows: _Filter, item: exp.Expr) -> str:
     call = call_of(tables.function, rows.names, rows.conditions)
-    if isinstance(item, exp.Count) and any(tables.function.exact_keys[one].entity for one in tables.function.subject):
-        (subject,) = tables.function.subject[:1]
-        parameter = _parameter(tables.function, tables.function.exact_keys[subject])
-        if parameter is not None and parameter.name in rows.names:
-            raise Untranslatable("a count of what is named")
+    subject = _subject(tables.function)
+    parameter = _parameter(tables.function, subject) if subject is not None else None
+    if isinstance(item, exp.Count) and parameter is not None and parameter.name in rows.names:
+        raise Untranslatable("a count of what is named")
     if isinstance(item, exp.Count):
         counted = item.this.expressions[0] if isinstance(item.this, exp.Distinct) else None
         if counted is None or (key := tables.key(counted)).name in tables.function.subject:
@@ -334,6 +334,11 @@ def _narrow(rows: _Filter, tables: _Tables, key: Key, operator: str, values: Seq
         rows.names.setdefault(parameter.name, []).extend(values)
     else:
         rows.conditions.append(f"{operator}({key.name}, {', '.join(_literal(key, one) for one in values)})")
+
+
+def _subject(function: Function) -> Key | None:
+    """The key that names a row; None where nothing does."""
+    return function.exact_keys[function.subject[0]] if function.subject else None
 
 
 def _parameter(function: Function, key: Key) -> Parameter | None:
