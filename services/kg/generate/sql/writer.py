@@ -64,12 +64,13 @@ class SqlWriter:
             return NOTHING
         try:
             program = translate(sql, self.catalogue, domain)
-        except Untranslatable as error:
-            log.info("sql", domain=domain, untranslatable=str(error)[:200])
+        except Untranslatable:
+            # The reason may repeat the question, which no log has.
+            log.info("sql", domain=domain, refused="untranslatable")
             return NOTHING
         program = self._with_whole_names(ground(program, query, self.catalogue, domain, spots), domain)
-        if fault := unsaid(sql, query) or left_out(program, spots):
-            log.info("sql", domain=domain, about_something_else=fault[:200])
+        if unsaid(sql, query) or left_out(program, spots):
+            log.info("sql", domain=domain, refused="about something else")
             return NOTHING
         return program
 
