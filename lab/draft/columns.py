@@ -313,8 +313,8 @@ def date_order(values: Collection[str]) -> DateOrder:
     """
     if all(_DATE.fullmatch(one) for one in values) or not all(_WRITTEN.fullmatch(one) for one in values):
         return ""
-    days = [date_of(one.lower()) for one in values]
-    if not all(day is not None and day.year and day.day for day in days):
+    days = (date_of(one.lower()) for one in values)
+    if not all(day is not None and any(day.days()) for day in days):
         return ""
     seconds = (int(match[3]) for one in values if (match := _OF_NUMBERS.match(one)))
     return "month_first" if any(second > 12 for second in seconds) else "day_first"

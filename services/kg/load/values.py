@@ -114,12 +114,9 @@ def written_day(value: object, field: str = "date", *, day_first: bool) -> str |
 def _written(plain: str, day_first: bool) -> str | None:
     """The day that a text is; null if it is none."""
     written = date_of(plain.lower())
-    if written is None or not written.year or not written.day:
-        return None
-    month, of_month = written.month, written.day
-    if written.numeric and day_first and of_month <= 12:
-        month, of_month = of_month, month
-    return _iso(f"{written.year:04d}-{month}-{of_month}")
+    # Of two possible days the one whose month comes first is the first.
+    days = list(written.days()) if written is not None else []
+    return days[-1 if day_first else 0].isoformat() if days else None
 
 
 def moment(value: object, field: str = "at") -> str:

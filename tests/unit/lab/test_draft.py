@@ -262,6 +262,7 @@ def test_a_wrong_setting_ends_the_command_with_its_reason(monkeypatch: pytest.Mo
         (("1.10.24", "1.9.3"), "", ""),  # versions
         (("September 2016", "May 2021"), "", ""),
         (("03/09/2016", "soon"), "", ""),
+        (("03/09/2016", "31/02/2021"), "", ""),  # no day of any month
     ],
 )
 def test_days_as_people_write_them_are_dates(tmp_path: Path, days: tuple[str, str], order: str, first: str) -> None:
