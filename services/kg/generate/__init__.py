@@ -32,10 +32,10 @@ def build_writers(
     library = load_library(catalogue)
     if encoder is not None:
         library.embed(encoder)
-    spotter = Spotter(names.engine, catalogue)
+    spotter, values = Spotter(names.engine, catalogue), Values(names.engine)
     return {
         "program": ProgramWriter(llm, catalogue, library, k=examples, adapter=adapter, spotter=spotter),
         "function-calling": FunctionCallingWriter(llm, catalogue, library, k=examples, spotter=spotter),
-        "sql": SqlWriter(llm, catalogue, names, spotter),
-        "rules": RuleWriter(catalogue, spotter, Values(names.engine), names),
+        "sql": SqlWriter(llm, catalogue, names, values, spotter),
+        "rules": RuleWriter(catalogue, spotter, values, names),
     }

@@ -15,15 +15,39 @@ ferries, club, gallery      times of day; games of two players; painters, whose 
 
 import csv
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from sqlalchemy import Engine
+
+from lab.draft import draft
+from services.kg.definition.domain import read_catalogue
+from services.kg.domains import CATALOGUE
+from services.kg.language.catalogue import Catalogue
+from services.kg.load import load
+from services.kg.store.engine import open_store
 
 TABLES = Path(__file__).parent / "tables"
 
 
 def tables_of(domain: str) -> list[Path]:
     return sorted((TABLES / domain).glob("*.csv"))
+
+
+@contextmanager
+def drafted_graph(folder: Path, domain: str) -> Iterator[tuple[Engine, Catalogue]]:
+    """The graph of a domain as it is drafted, loaded beside the bundled domains."""
+    draft(domain, tables_of(domain), folder / "domains")
+    catalogue = read_catalogue(CATALOGUE, folder / "domains")
+    url = f"sqlite:///{folder / 'kg.sqlite'}"
+    writable = open_store(url, read_only=False)
+    load(TABLES / domain, writable, catalogue=catalogue)
+    writable.dispose()
+    engine = open_store(url)
+    yield engine, catalogue
+    engine.dispose()
 
 
 def write(folder: Path, name: str, rows: Sequence[Sequence[str]]) -> Path:

@@ -11,19 +11,14 @@ from typing import Any
 import pytest
 import yaml
 
-from lab.draft import draft
-from services.kg.definition.domain import read_catalogue
-from services.kg.domains import CATALOGUE
 from services.kg.entities import NameIndex
 from services.kg.execute import Executor
 from services.kg.generate.rules import RuleWriter
 from services.kg.generate.rules.values import Values
 from services.kg.generate.spans import Spotter
-from services.kg.load import load
 from services.kg.outcome import Outcome
-from services.kg.store.engine import open_store
 from services.kg.verbalize import verbalize
-from tests.unit.kg.library import TABLES, tables_of
+from tests.unit.kg.library import drafted_graph
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
 QUESTIONS = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text("utf-8"))
@@ -63,17 +58,10 @@ Drafts = Callable[[str], DraftedDomain]  # domains by name
 @contextmanager
 def drafted(folder: Path, name: str) -> Iterator[DraftedDomain]:
     """A drafted domain of `library.py`, loaded."""
-    draft(name, tables_of(name), folder / "domains")
-    catalogue = read_catalogue(CATALOGUE, folder / "domains")
-    url = f"sqlite:///{folder / 'kg.sqlite'}"
-    writable = open_store(url, read_only=False)
-    load(TABLES / name, writable, catalogue=catalogue)
-    writable.dispose()
-    engine = open_store(url)
-    names = NameIndex(engine, catalogue)
-    writer = RuleWriter(catalogue, Spotter(engine, catalogue), Values(engine), names)
-    yield DraftedDomain(writer, Executor(engine, names, catalogue), name)
-    engine.dispose()
+    with drafted_graph(folder, name) as (engine, catalogue):
+        names = NameIndex(engine, catalogue)
+        writer = RuleWriter(catalogue, Spotter(engine, catalogue), Values(engine), names)
+        yield DraftedDomain(writer, Executor(engine, names, catalogue), name)
 
 
 @pytest.fixture(scope="module")

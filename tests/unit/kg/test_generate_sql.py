@@ -6,22 +6,18 @@ from typing import Any
 import httpx
 import pytest
 
-from lab.draft import draft
-from services.kg.definition.domain import read_catalogue
-from services.kg.domains import CATALOGUE
 from services.kg.entities import NameIndex
 from services.kg.execute import Executor
+from services.kg.generate.rules.values import Values
 from services.kg.generate.spans import Spotter
 from services.kg.generate.sql import SqlWriter
-from services.kg.generate.sql.translate import MAX_CHARS, Untranslatable, translate
-from services.kg.load import load
-from services.kg.store.engine import open_store
+from services.kg.generate.sql.translate import MAX_CHARS, Untranslatable, parse_select, translate
 from services.kit.budget import Budget
 from services.kit.client import ServiceClient, http_client
 from services.kit.llm import LLM
 from tests.mesh.fakes import FakeGenerator
 from tests.unit.kg.graph import ASKED
-from tests.unit.kg.library import TABLES, tables_of
+from tests.unit.kg.library import drafted_graph
 
 pytestmark = pytest.mark.anyio
 DOMAIN = "library"
@@ -30,17 +26,9 @@ DOMAIN = "library"
 @pytest.fixture(scope="module")
 def graph(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Executor, NameIndex]]:
     """A drafted domain with authors and books, and its names."""
-    folder = tmp_path_factory.mktemp(DOMAIN)
-    draft(DOMAIN, tables_of(DOMAIN), folder / "domains")
-    catalogue = read_catalogue(CATALOGUE, folder / "domains")
-    url = f"sqlite:///{folder / 'kg.sqlite'}"
-    writable = open_store(url, read_only=False)
-    load(TABLES / DOMAIN, writable, catalogue=catalogue)
-    writable.dispose()
-    engine = open_store(url)
-    names = NameIndex(engine, catalogue)
-    yield Executor(engine, names, catalogue), names
-    engine.dispose()
+    with drafted_graph(tmp_path_factory.mktemp(DOMAIN), DOMAIN) as (engine, catalogue):
+        names = NameIndex(engine, catalogue)
+        yield Executor(engine, names, catalogue), names
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +38,7 @@ def executor(graph: tuple[Executor, NameIndex]) -> Executor:
 
 def found(executor: Executor, sql: str) -> Any:
     """The value of the program's last statement, or those that its rows show last."""
-    program = translate(sql, executor.catalogue, DOMAIN)
+    program = translate(parse_select(sql), executor.catalogue, DOMAIN)
     outcome = executor.execute(program, domain=DOMAIN, query_time=ASKED, seconds=5.0)[-1]
     assert outcome.status == "ok", (program, outcome.message)
     return outcome.value if outcome.value is not None else [row[outcome.shown[-1]] for row in outcome.rows]
@@ -91,7 +79,7 @@ def found(executor: Executor, sql: str) -> Any:
 def test_a_select_is_a_program(executor: Executor, sql: str, values: Any) -> None:
     if values is Untranslatable:
         with pytest.raises(Untranslatable):
-            translate(sql, executor.catalogue, DOMAIN)
+            translate(parse_select(sql), executor.catalogue, DOMAIN)
         return
     result = found(executor, sql)
     if isinstance(values, int | float) and isinstance(result, list):
@@ -116,6 +104,7 @@ def test_a_select_is_a_program(executor: Executor, sql: str, values: Any) -> Non
         "SELECT genre FROM book GROUP BY genre HAVING COUNT(*) > 1",
         "SELECT SUM(title) FROM book",
         "SELECT title FROM book WHERE price = 'cheap'",
+        "SELECT title FROM book WHERE in_print = 'soon'",
         "SELECT load_extension('x') FROM book",
         "WITH x AS (SELECT 1) SELECT title FROM book",
         "SELECT title FROM book LIMIT 1 OFFSET 2",
@@ -131,7 +120,7 @@ def test_a_select_is_a_program(executor: Executor, sql: str, values: Any) -> Non
 )
 def test_what_is_no_select_over_the_tables_is_no_program(executor: Executor, sql: str) -> None:
     with pytest.raises(Untranslatable):
-        translate(sql, executor.catalogue, DOMAIN)
+        translate(parse_select(sql), executor.catalogue, DOMAIN)
 
 
 ESSAYS = 'get_book(None) where(eq(genre, "Essay"))["title"]'
@@ -167,7 +156,7 @@ async def test_a_statement_about_the_question_is_translated(
     executor, names = graph
     generator = FakeGenerator(lambda _: reply)
     llm = LLM(ServiceClient("generator", "http://g", http_client(httpx.ASGITransport(generator.app))))
-    writer = SqlWriter(llm, executor.catalogue, names, Spotter(names.engine, executor.catalogue))
+    writer = SqlWriter(llm, executor.catalogue, names, Values(names.engine), Spotter(names.engine, executor.catalogue))
     written = await writer.write(query, query_time=ASKED, domain=DOMAIN, budget=Budget(5))
     assert (written.program, written.mode) == (program, "sql")
     system, question = generator.requests[0]["messages"]

@@ -38,10 +38,10 @@ def statement_of(roles: Roles, selection: Selection) -> str:
         plain = selection.superlative is None and not selection.conditions and len(keys) == 1
         return f"{prefix}{call_of(function, names, ())}{project(facets[:1])}" if plain else ""
     if (order := selection.superlative) is not None:
-        sort = f"sort({all_of(selection.conditions)}, {'-' if order.descending else ''}{order.key})"
         rows = f"[{order.first or ''}:{order.first + order.rows}]"
         columns = keys or (_naming_key(function) if roles.subject.entity else ())
-        return f"{call_of(function, names, ())} {sort}{project(columns)}{rows}"
+        call = sorted_call(function, names, selection.conditions, order.key, descending=order.descending)
+        return f"{call}{project(columns)}{rows}"
     call = call_of(function, names, selection.conditions)
     if selection.counted:
         # Pairs are as many as the things on one side only for one thing on the other.
@@ -68,6 +68,13 @@ def call_of(function: Function, names: Mapping[str, Sequence[str]], conditions: 
     values = [names.get(one.name, ()) for one in function.parameters]
     arguments = [all_of([name if name.startswith("*[") else quote(name) for name in some]) for some in values]
     return f"{function.name}({', '.join(without_nones(arguments)) or 'None'}){where(conditions)}"
+
+
+def sorted_call(
+    function: Function, names: Mapping[str, Sequence[str]], conditions: Sequence[str], key: str, *, descending: bool
+) -> str:
+    """As `call_of`, its rows sorted by a key."""
+    return f"{call_of(function, names, ())} sort({all_of(conditions)}, {'-' if descending else ''}{key})"
 
 
 def without_nones(arguments: Sequence[str]) -> Sequence[str]:

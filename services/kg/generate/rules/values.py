@@ -10,7 +10,7 @@ from functools import lru_cache
 from threading import Lock
 from typing import Any
 
-from sqlalchemy import ColumnElement, Engine, func, select
+from sqlalchemy import ColumnElement, Engine, Select, func, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from services.kg.errors import KgError
@@ -41,7 +41,7 @@ _SPELLED = {f"{rank}{ending}": word for word, rank in ORDINALS.items() for endin
 
 
 class Values:
-    """Distinct values of text keys."""
+    """Distinct values of keys."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -57,6 +57,10 @@ class Values:
         """This text as a row has it; empty where none does, or finding out takes too long. Blocks for milliseconds."""
         return next(iter(self._fresh(function, key, text.lower())), "")
 
+    def first(self, function: Function, key: str, count: int) -> Sequence[str]:
+        """Up to so many distinct values of a key; none where they are slow to find. Blocks for milliseconds."""
+        return self._fetch(_distinct(view_of(function.view).c[key], count))
+
     def _fresh(self, function: Function, key: str, text: str | None) -> tuple[str, ...]:
         place = (function.domain, function.name, key, text)
         with self._lock:
@@ -70,20 +74,28 @@ class Values:
 
     def _read(self, column: ColumnElement[Any], text: str | None) -> tuple[str, ...]:
         if text is None:
-            statement = select(column).where(column.is_not(None)).distinct().limit(MOST_VALUES + 1)
+            statement = _distinct(column, MOST_VALUES + 1)
         else:
             statement = select(column).where(func.lower(column) == text).limit(1)
-        try:
-            with deadline(LOOK_S), self._engine.connect() as connection:
-                values = tuple(str(value) for value in connection.execute(statement).scalars())
-        except (KgError, SQLAlchemyError):
-            return ()
+        values = self._fetch(statement)
         if text is not None:
             return values
         values = tuple(f"{PART}{one}" for one in parts_of(values)) or values
         if len(values) > MOST_VALUES or any(len(one) > LONGEST_VALUE for one in values):
             return ()
         return tuple(sorted((one for one in values if any(map(str.isalpha, one))), key=lambda one: (-len(one), one)))
+
+    def _fetch(self, statement: Select[Any]) -> tuple[str, ...]:
+        """The values of a statement; none where it takes too long."""
+        try:
+            with deadline(LOOK_S), self._engine.connect() as connection:
+                return tuple(str(value) for value in connection.execute(statement).scalars())
+        except (KgError, SQLAlchemyError):
+            return ()
+
+
+def _distinct(column: ColumnElement[Any], count: int) -> Select[Any]:
+    return select(column).where(column.is_not(None)).distinct().limit(count)
 
 
 def parts_of(texts: Collection[str]) -> list[str]:

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterator, Sequence
 
-import sqlglot
 from sqlglot import exp
 
 from services.kg.generate.ground import says_year
@@ -17,9 +16,9 @@ _ARTICLES = ("a", "an", "the")
 _DIGITS = re.compile(r"\d+(?:\.\d+)?")
 
 
-def unsaid(sql: str, query: str) -> str:
+def unsaid(select: exp.Select, query: str) -> str:
     """A number or a day of the statement's conditions that the question does not say; empty where there is none."""
-    where = sqlglot.parse_one(sql, read="sqlite").find(exp.Where)
+    where = select.find(exp.Where)
     return next(_unsaid(where, query.lower()), "") if where is not None else ""
 
 

@@ -8,10 +8,13 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from services.kg.generate.rules.calls import call_of, project
-from services.kg.generate.rules.question import all_of, quote
+from services.kg.generate.rules.calls import call_of, project, sorted_call
+from services.kg.generate.rules.question import quote
+from services.kg.generate.rules.roles import subject_of
 from services.kg.generate.sql.schema import table_name
 from services.kg.language.catalogue import NUMERIC, Catalogue, Function, Key, Parameter
+from services.kg.load.errors import BadRow
+from services.kg.load.values import truth
 
 MAX_CHARS = 600
 MAX_COLUMNS = 4
@@ -32,18 +35,17 @@ _CLAUSES = frozenset(("expressions", "from_", "joins", "where", "group", "order"
 # What may stand around a column and changes nothing here: the year of a day is compared as the day's beginning.
 _AROUND = (exp.Lower, exp.Upper, exp.Date, exp.TsOrDsToDate, exp.TsOrDsToTimestamp, exp.TimeToStr, exp.Year, exp.Paren)
 _BEGINNING_OF_DAY = re.compile(r"(\d{4}(?:-\d{2}){0,2})-?%")
-_YES = frozenset(("1", "yes", "true", "y"))
 
 
 class Untranslatable(ValueError):
     """The text is no SELECT, names what the domain does not have, or no program says the same."""
 
 
-def translate(sql: str, catalogue: Catalogue, domain: str) -> str:
-    """The program of a SELECT over one of the domain's functions, or over several that one function has joined.
+def parse_select(sql: str) -> exp.Select:
+    """The tree of a SELECT.
 
     Raises:
-        Untranslatable: see there.
+        Untranslatable: the text is something else, or too long.
     """
     if len(sql) > MAX_CHARS:
         raise Untranslatable("it is too long")
@@ -53,8 +55,17 @@ def translate(sql: str, catalogue: Catalogue, domain: str) -> str:
         raise Untranslatable(str(error).partition("\n")[0]) from error
     if not isinstance(statement, exp.Select):
         raise Untranslatable("it is no SELECT")
+    return statement
+
+
+def translate(select: exp.Select, catalogue: Catalogue, domain: str) -> str:
+    """The program of a SELECT over one of the domain's functions, or over several that one function has joined.
+
+    Raises:
+        Untranslatable: it names what the domain does not have, or no program says the same.
+    """
     functions = {table_name(one): one for one in catalogue.domains[domain].shown}
-    return "\n".join(_statements(statement, functions))
+    return "\n".join(_over_tables(select, functions)[1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,11 +94,9 @@ class _Tables:
 
     def _names_here(self, other: Function, name: str) -> Iterator[str]:
         """What the function calls a column of a table that it joins: `van_fuel`, the fuel of its van."""
-        subject = _subject(other)
-        if subject is None or not subject.entity:
-            return
+        subject = subject_of(other)
         for key in self.function.keys:
-            if key.entity == subject.entity:
+            if key.entity and key.entity == subject.entity:
                 yield key.name if name == subject.name else f"{key.name}_{name}"
 
 
@@ -101,14 +110,14 @@ class _Filter:
     order: tuple[Key, bool] | None = None  # of "x = (SELECT MAX(x) ...)": the key, and whether descending
 
 
-def _statements(select: exp.Select, functions: Mapping[str, Function]) -> list[str]:
-    """The statements of a SELECT, those first that it goes on with."""
+def _over_tables(select: exp.Select, functions: Mapping[str, Function]) -> tuple[_Tables, list[str]]:
+    """The tables that a SELECT is over and its statements, those first that it goes on with."""
     if unknown := {name for name, value in select.args.items() if value} - _CLAUSES:
         raise Untranslatable(f"it has {', '.join(sorted(unknown))}")
     faults: list[str] = []
     for tables in _bases(select, functions):
         try:
-            return _statements_over(tables, select, functions)
+            return tables, _statements(tables, select, functions)
         except Untranslatable as error:
             faults.append(str(error))
     raise Untranslatable(faults[0] if faults else "there is no such table")
@@ -144,7 +153,7 @@ def _is_by_columns(join: exp.Join) -> bool:
     )
 
 
-def _statements_over(tables: _Tables, select: exp.Select, functions: Mapping[str, Function]) -> list[str]:
+def _statements(tables: _Tables, select: exp.Select, functions: Mapping[str, Function]) -> list[str]:
     function = tables.function
     rows = _Filter()
     if where := select.args.get("where"):
@@ -169,15 +178,14 @@ def _statements_over(tables: _Tables, select: exp.Select, functions: Mapping[str
         # The largest weight is told with what weighs so much.
         order, limit = (tables.key(aggregates[0].this), isinstance(aggregates[0], exp.Max)), 1
         columns = [*function.subject[:1], *function.default[:SHOWN], order[0].name]
-    steps = ""
-    conditions: Sequence[str] = rows.conditions
-    if order is not None:
+    if order is None:
+        call = call_of(function, rows.names, rows.conditions)
+    else:
         key, descending = order
-        steps, conditions = f" sort({all_of(rows.conditions)}, {'-' if descending else ''}{key.name})", ()
+        call = sorted_call(function, rows.names, rows.conditions, key.name, descending=descending)
         columns = columns if columns not in ([], [key.name]) else [*function.subject[:1], key.name]
     tail = f"[:{limit}]" if limit else ""
-    call = call_of(function, rows.names, conditions)
-    return [*rows.before, f"{call}{steps}{project(list(dict.fromkeys(columns))[:MAX_COLUMNS])}{tail}"]
+    return [*rows.before, f"{call}{project(list(dict.fromkeys(columns))[:MAX_COLUMNS])}{tail}"]
 
 
 def _limit(select: exp.Select) -> int | None:
@@ -209,11 +217,10 @@ def _grouped(tables: _Tables, rows: _Filter, select: exp.Select, items: Sequence
 
 def _aggregated(tables: _Tables, rows: _Filter, item: exp.Expr) -> str:
     call = call_of(tables.function, rows.names, rows.conditions)
-    subject = _subject(tables.function)
-    parameter = _parameter(tables.function, subject) if subject is not None else None
-    if isinstance(item, exp.Count) and parameter is not None and parameter.name in rows.names:
-        raise Untranslatable("a count of what is named")
     if isinstance(item, exp.Count):
+        parameter = _parameter(tables.function, subject_of(tables.function))
+        if parameter is not None and parameter.name in rows.names:
+            raise Untranslatable("a count of what is named")
         counted = item.this.expressions[0] if isinstance(item.this, exp.Distinct) else None
         if counted is None or (key := tables.key(counted)).name in tables.function.subject:
             return f"LEN {call}"
@@ -323,8 +330,9 @@ def _add_inner(
     parameter = _parameter(tables.function, key)
     if parameter is None or rows.before:
         raise Untranslatable("a value that another statement finds")
-    rows.before += _statements(inner, functions)
-    rows.names[parameter.name] = [f'*["{next(_bases(inner, functions)).key(item).name}"]']
+    others, statements = _over_tables(inner, functions)
+    rows.before += statements
+    rows.names[parameter.name] = [f'*["{others.key(item).name}"]']
 
 
 def _narrow(rows: _Filter, tables: _Tables, key: Key, operator: str, values: Sequence[str]) -> None:
@@ -334,11 +342,6 @@ def _narrow(rows: _Filter, tables: _Tables, key: Key, operator: str, values: Seq
         rows.names.setdefault(parameter.name, []).extend(values)
     else:
         rows.conditions.append(f"{operator}({key.name}, {', '.join(_literal(key, one) for one in values)})")
-
-
-def _subject(function: Function) -> Key | None:
-    """The key that names a row; None where nothing does."""
-    return function.exact_keys[function.subject[0]] if function.subject else None
 
 
 def _parameter(function: Function, key: Key) -> Parameter | None:
@@ -362,12 +365,12 @@ def _value(value: exp.Expr) -> str:
 
 def _literal(key: Key, value: str) -> str:
     """A value as the key's kind has it."""
-    if key.kind == "flag":
-        return "true" if value.lower() in _YES else "false"
     if key.kind not in NUMERIC:
         return quote(value)
     try:
+        if key.kind == "flag":
+            return str(truth(value)).lower()
         number = float(value)
-    except ValueError:
-        raise Untranslatable(f"{key.name} is a number") from None
+    except (BadRow, ValueError):
+        raise Untranslatable(f"{key.name} has no such values") from None
     return str(int(number)) if number.is_integer() else str(number)

@@ -12,10 +12,11 @@ from services.kg.generate.ground import ground
 from services.kg.generate.names import Renaming
 from services.kg.generate.program import RESERVE_S, load_prompt
 from services.kg.generate.rules.guessing import resolved
+from services.kg.generate.rules.values import Values
 from services.kg.generate.spans import Spot, Spotter, spots_in
 from services.kg.generate.sql.said import left_out, unsaid
 from services.kg.generate.sql.schema import tables_text
-from services.kg.generate.sql.translate import Untranslatable, translate
+from services.kg.generate.sql.translate import Untranslatable, parse_select, translate
 from services.kg.language.catalogue import Catalogue
 from services.kg.language.parse import parse_each
 from services.kg.language.tree import Query, render
@@ -35,7 +36,8 @@ class SqlWriter:
 
     llm: LLM  # the generator
     catalogue: Catalogue  # what may be called
-    names: NameIndex  # of the graph, whose values the prompt shows
+    names: NameIndex  # of the graph
+    values: Values  # of the graph, some of which the prompt shows
     spotter: Spotter | None = None  # finds the names of a question, none of which a program may leave out
     name: KgMode = "sql"
     _tables: dict[str, str] = field(default_factory=dict)  # by domain
@@ -44,9 +46,7 @@ class SqlWriter:
         self, query: str, *, query_time: datetime, domain: str, budget: Budget, feedback: str = ""
     ) -> Written:
         """See `Writer.write`."""
-        if domain not in self._tables:
-            self._tables[domain] = await asyncio.to_thread(tables_text, self.catalogue, domain, self.names.engine)
-        system = load_prompt("sql").substitute(tables=self._tables[domain])
+        system = load_prompt("sql").substitute(tables=await asyncio.to_thread(self._text, domain))
         question = domain_question(query, query_time, self.catalogue.domains[domain], feedback)
         completion = await self.llm.chat(
             conversation(system, [], question),
@@ -58,18 +58,25 @@ class SqlWriter:
         program = await asyncio.to_thread(self._program, completion.text, query, domain, spots)
         return Written(program, self.name, completion.prompt_tokens, completion.completion_tokens)
 
+    def _text(self, domain: str) -> str:
+        """The tables in the prompt; kept by the thread that reads them, whether or not its question has given up."""
+        if domain not in self._tables:
+            self._tables[domain] = tables_text(self.catalogue, domain, self.values)
+        return self._tables[domain]
+
     def _program(self, sql: str, query: str, domain: str, spots: Sequence[Spot]) -> str:
         """The program of a statement about the question; "none" where it is none, or about something else."""
         if sql.strip().upper().startswith("NONE"):
             return NOTHING
         try:
-            program = translate(sql, self.catalogue, domain)
+            select = parse_select(sql)
+            program = translate(select, self.catalogue, domain)
         except Untranslatable:
             # The reason may repeat the question, which no log has.
             log.info("sql", domain=domain, refused="untranslatable")
             return NOTHING
         program = self._with_whole_names(ground(program, query, self.catalogue, domain, spots), domain)
-        if unsaid(sql, query) or left_out(program, spots):
+        if unsaid(select, query) or left_out(program, spots):
             log.info("sql", domain=domain, refused="about something else")
             return NOTHING
         return program
