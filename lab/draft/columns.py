@@ -10,11 +10,12 @@ from lab.draft.vocabulary import deeds, measures, phrases_of, synonyms, units, w
 from services.kg.generate.rules.english import english
 from services.kg.generate.rules.inflection import inflections, irregular, singular
 from services.kg.generate.rules.values import parts_of
-from services.kg.load.values import NO_NUMBER, NOTHING, written_day
+from services.kg.load.values import AMOUNT, NO_NUMBER, NOTHING, written_day
 from services.kit.text.dates import date_of
 
 ColumnType = Literal["text", "date", "integer", "bigint", "number", "flag"]
 DateOrder = Literal["", "day_first", "month_first"]
+ColumnTransform = DateOrder | Literal["amount"]
 NUMERIC = ("integer", "bigint", "number")
 
 MAX_NAME = 40
@@ -47,7 +48,13 @@ _WRITTEN = re.compile(r"(?=.*(?:\d{4}|/)).*\d.*")
 _OF_NUMBERS = re.compile(r"(\d{1,2})([-/.])(\d{1,2})\2\d+")
 _YEAR = re.compile(r"1\d{3}|20\d{2}")
 _TRUTH = frozenset({"true", "false", "yes", "no", "y", "n"})
-_LETTERS = str.maketrans({"ø": "o", "ł": "l", "ß": "ss", "æ": "ae", "œ": "oe", "²": "2", "³": "3", "%": " percent "})
+_CURRENCIES = {"£": "gbp", "$": "usd", "€": "eur"}
+# What a rate is by: `Rate (£/h)`.
+_BY = re.compile(rf"([{''.join(_CURRENCIES)}]) ?/ ?(?=[a-z])")
+_LETTERS = str.maketrans(
+    {"ø": "o", "ł": "l", "ß": "ss", "æ": "ae", "œ": "oe", "²": "2", "³": "3", "%": " percent "}
+    | {sign: f" {word} " for sign, word in _CURRENCIES.items()}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +66,7 @@ class Column:
     type: ColumnType  # of the table's column
     values: frozenset[str] = field(repr=False)  # its distinct values, stripped, without those that mean nothing
     filled: int  # rows with a value
-    date_order: DateOrder = ""  # of days that are not written in ISO 8601; `values` are
+    transform: ColumnTransform = ""  # from what its cells have to `values`: days in ISO 8601, figures without units
 
     @property
     def unique(self) -> bool:
@@ -123,7 +130,7 @@ class Column:
         if self._is_rate:
             # "A kilo", of euros a kilo.
             base = _alternatives(words_of_unit(self._last) or [self._last])
-            words += [f"(a|an|per|each) ({base})"] if self.numeric and base else []
+            words += [f"(a|an|per|each|by the) ({base})"] if self.numeric and base else []
         if self.key_type == "percent":
             noun = self.key.replace("_", " ")
             words += [f"{noun} (content|percentage|percent|share|rate)", f"percentage of {noun}"]
@@ -273,8 +280,10 @@ def identifier(text: str) -> str:
     """The name in the graph of a header or a file: `area_km2` of `Area (km²)` and `AreaKm2`; empty for signs alone."""
     if _CAMEL.fullmatch(text):
         text = _BEGINNING.sub("_", text)
-    folded = unicodedata.normalize("NFKD", text.translate(_LETTERS).casefold())
+    folded = unicodedata.normalize("NFKD", _BY.sub(r"\1 per ", text).translate(_LETTERS).casefold())
     plain = _GAPS.sub("_", "".join(char for char in folded if not unicodedata.combining(char))).strip("_")
+    if plain in _CURRENCIES.values() or plain.partition("_per_")[0] in _CURRENCIES.values():
+        plain = f"price_{plain}"
     if plain[:1].isdigit():
         plain = f"n{plain}"
     return plain[:MAX_NAME].rstrip("_")
@@ -295,15 +304,31 @@ def read_columns(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> list[
         figures = [one for one in filled if one.casefold() not in NO_NUMBER]
         if figures and guess_type(frozenset(figures)) in NUMERIC:
             filled = figures
+        values = frozenset(filled)
+        transform: ColumnTransform = date_order(values)
+        if transform:
+            days = (written_day(one, day_first=transform == "day_first") for one in values)
+            values = frozenset(day for day in days if day)
+        elif unit := unit_of(figures):
+            filled, transform = figures, "amount"
+            values = frozenset(match[1] + match[3] for one in figures if (match := AMOUNT.fullmatch(one)))
+            name = name if {*name.split("_")} & units().keys() else f"{name[: MAX_NAME - len(unit) - 1]}_{unit}"
         names = {column.name for column in columns}
         while name in names:
             name = f"{name[: MAX_NAME - 1]}2"
-        values = frozenset(filled)
-        if order := date_order(values):
-            days = (written_day(one, day_first=order == "day_first") for one in values)
-            values = frozenset(day for day in days if day)
-        columns.append(Column(header, name, _type_of(name, values, len(filled)), values, len(filled), order))
+        columns.append(Column(header, name, _type_of(name, values, len(filled)), values, len(filled), transform))
     return columns
+
+
+def unit_of(cells: Collection[str]) -> str:
+    """The unit or the currency that amounts are written with, the same in all that have one; empty without one."""
+    matches = [match for one in cells if (match := AMOUNT.fullmatch(one))]
+    if len(matches) < len(cells) or any((one[2] and one[4]) or _POSTCODE.match(one[3]) for one in matches):
+        return ""
+    # A unit as headers have it, where no name begins with a digit.
+    written = {identifier(f"1 {one[2] or one[4] or ''}").removeprefix("n1").strip("_") for one in matches}
+    (unit, *others) = sorted(written - {""}) or [""]
+    return unit if not others and unit in units() else ""
 
 
 def date_order(values: Collection[str]) -> DateOrder:

@@ -317,7 +317,9 @@ def _plain(join: Join, noun: str) -> Join:
 
 def _shared(column: Column, table: CsvTable) -> float:
     """The share of a column's values that are keys of a table; 0 for numbers, unless by the column's name."""
-    named = column.name == table.key[0] or _is_called(column, table)
+    (key,) = table.key
+    # A piece_cat_no is the cat_no of another table; a mast_no of any table with a `no` is not.
+    named = column.name == key or _is_called(column, table) or ("_" in key and column.name.endswith(f"_{key}"))
     if (column.type != "text" and not named) or (len(column.values) < MIN_SHARED and not named):
         return 0.0
     return _held(column, table)

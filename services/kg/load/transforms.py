@@ -8,7 +8,18 @@ from typing import Any
 
 from services.kg.load.errors import BadRow
 from services.kg.load.identity import slug
-from services.kg.load.values import beginning, day, following, leniently, moment, number, text, truth, written_day
+from services.kg.load.values import (
+    amount,
+    beginning,
+    day,
+    following,
+    leniently,
+    moment,
+    number,
+    text,
+    truth,
+    written_day,
+)
 
 Transform = Callable[[Any], Any]
 
@@ -87,6 +98,7 @@ TRANSFORMS: Mapping[str, Transform] = {
     "moment": _moment,
     "epoch": _epoch,
     "number": number,
+    "amount": amount,
     "positive": _positive,
     "truth": truth,
     # Null in place of a bad row.

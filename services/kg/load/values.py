@@ -18,6 +18,8 @@ T = TypeVar("T")
 _COMPACT_DATE = re.compile(r"(\d{4})(\d{2})(\d{2})")
 _DATE = re.compile(r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2}))?)?(?:[T ].*)?")
 _MOMENT = re.compile(r"(\d{4}-\d{2}-\d{2})[T ](\d{2}:\d{2})(?::(\d{2}))?.*")
+# "£1,200.50", "5.2%", "12 kg": a figure after a currency sign, or before one or a unit.
+AMOUNT = re.compile(r"(-?)([£$€¥]?) ?(-?\d+(?:,\d{3})*(?:\.\d+)?) ?([£$€¥%]|[^\W\d_][^\s\d]{0,11})?")
 NOTHING = frozenset({"", "none", "null", "nan", "n/a", "nat", "unknown"})
 # Names and codes elsewhere: Namibia's is NA.
 NO_NUMBER = NOTHING | {"na", "-", "--", ".", "..", "*", "?"}
@@ -148,6 +150,12 @@ def number(value: object, field: str = "value") -> float | None:
     except OverflowError:
         raise BadRow(field, "is too large") from None
     return result if math.isfinite(result) else None
+
+
+def amount(value: object, field: str = "value") -> float | None:
+    """The figure of an amount with its currency or unit: "£7.20", "5.2%", "12 kg"; null for an empty value."""
+    match = AMOUNT.fullmatch(value.strip()) if isinstance(value, str) else None
+    return number(value if match is None else f"{match[1]}{match[3]}", field)
 
 
 def whole(value: object, field: str = "value") -> int | None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import yaml
-from sqlalchemy import text
+from sqlalchemy import column, select, table, text
 from typer.testing import CliRunner
 
 from lab.draft import DraftError, draft
@@ -270,7 +270,7 @@ def test_days_as_people_write_them_are_dates(tmp_path: Path, days: tuple[str, st
     path = write(tmp_path, "vans.csv", rows)
     (table,) = read_tables([path])
     (start,) = (column for column in table.columns if column.name == "start")
-    assert (start.type, start.date_order) == ("date" if first else "text", order)
+    assert (start.type, start.transform) == ("date" if first else "text", order)
     draft("fleet", [path], tmp_path / "domains")
     catalogue = read_catalogue(CATALOGUE, tmp_path / "domains")
     engine = open_store(f"sqlite:///{tmp_path / 'kg.sqlite'}", read_only=False)
@@ -279,3 +279,41 @@ def test_days_as_people_write_them_are_dates(tmp_path: Path, days: tuple[str, st
         loaded = connection.execute(text("SELECT start FROM van ORDER BY van")).scalars().all()
     engine.dispose()
     assert loaded[0] == (first or days[0])
+
+
+@pytest.mark.parametrize(
+    ("header", "cells", "name", "unit", "first"),
+    [
+        ("£ per kg", ("£7.20", "£1,200"), "price_gbp_per_kg", "", 7.2),
+        ("Cost", ("$7.20", "$12", "-"), "cost_usd", "", 7.2),
+        ("Weight (kg)", ("7.5 kg", "12"), "weight_kg", "kg", 7.5),
+        ("Share", ("7.5%", "12 %"), "share_percent", "", 7.5),
+        ("Cost", ("£7.20", "$12"), "cost", "", "£7.20"),
+        ("Flat", ("3a", "4b"), "flat", "", "3a"),
+        ("Road", ("007 m", "012 m"), "road", "", "007 m"),
+    ],
+)
+def test_amounts_with_a_currency_or_a_unit_are_numbers(
+    tmp_path: Path, header: str, cells: tuple[str, ...], name: str, unit: str, first: float | str
+) -> None:
+    path = write(tmp_path, "pots.csv", [("pot", header), *((f"Pot {number}", one) for number, one in enumerate(cells))])
+    guessed = read_tables([path])[0].columns[1]
+    assert (guessed.name, guessed.unit, guessed.numeric) == (name, unit, isinstance(first, float))
+    draft("pottery", [path], tmp_path / "domains")
+    engine = open_store(f"sqlite:///{tmp_path / 'kg.sqlite'}", read_only=False)
+    load(path, engine, catalogue=read_catalogue(CATALOGUE, tmp_path / "domains"))
+    with engine.connect() as connection:
+        loaded = (
+            connection.execute(select(column(name)).select_from(table("pot")).order_by(column("pot"))).scalars().all()
+        )
+    engine.dispose()
+    assert loaded[0] == first
+
+
+def test_a_number_that_is_called_as_another_tables_key_joins_it(tmp_path: Path) -> None:
+    pieces = [("cat no", "title"), ("101", "Lantern Hymn"), ("102", "Nightjar"), ("103", "Salt and Rope")]
+    lines = [("line", "piece cat no", "hall no"), ("1", "102", "1"), ("2", "103", "2"), ("3", "102", "3")]
+    halls = [("no", "hall"), ("1", "Old Hall"), ("2", "New Hall"), ("3", "Barn")]
+    files = [write(tmp_path, f"{one}.csv", rows) for one, rows in (("piece", pieces), ("line", lines), ("room", halls))]
+    (table,) = (one for one in read_tables(files) if one.name == "line")
+    assert [(one.column.name, one.table) for one in table.joins] == [("piece_cat_no", "piece")]
