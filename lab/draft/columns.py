@@ -1,7 +1,6 @@
 """Columns of CSV files: name in the graph, type, unit and words, guessed from the header and the cells."""
 
 import re
-import unicodedata
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -12,6 +11,7 @@ from services.kg.generate.rules.inflection import inflections, irregular, singul
 from services.kg.generate.rules.values import parts_of
 from services.kg.load.values import AMOUNT, NO_NUMBER, NOTHING, written_day
 from services.kit.text.dates import date_of
+from services.kit.text.folding import without_accents
 
 ColumnType = Literal["text", "date", "integer", "bigint", "number", "flag"]
 DateOrder = Literal["", "day_first", "month_first"]
@@ -280,8 +280,8 @@ def identifier(text: str) -> str:
     """The name in the graph of a header or a file: `area_km2` of `Area (km²)` and `AreaKm2`; empty for signs alone."""
     if _CAMEL.fullmatch(text):
         text = _BEGINNING.sub("_", text)
-    folded = unicodedata.normalize("NFKD", _BY.sub(r"\1 per ", text).translate(_LETTERS).casefold())
-    plain = _GAPS.sub("_", "".join(char for char in folded if not unicodedata.combining(char))).strip("_")
+    letters = _BY.sub(r"\1 per ", text).translate(_LETTERS).casefold()
+    plain = _GAPS.sub("_", without_accents(letters)).strip("_")
     if plain in _CURRENCIES.values() or plain.partition("_per_")[0] in _CURRENCIES.values():
         plain = f"price_{plain}"
     if plain[:1].isdigit():

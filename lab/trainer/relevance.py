@@ -6,11 +6,11 @@ its numbers within rounding, its dates however they are written.
 
 import itertools
 import re
-import unicodedata
 from collections.abc import Iterable, Sequence
 from datetime import date
 
 from services.kit.text.dates import dates
+from services.kit.text.folding import without_accents
 from services.kit.text.numbers import numbers
 from services.kit.text.vocabulary import MULTIPLES, SMALL, SUFFIXES, TENS
 
@@ -34,8 +34,8 @@ _ITEMS = re.compile(r"\s*(?:,|;|\n|\band\b|&)\s*")
 
 def plain(text: str) -> str:
     """Lower case, without accents and typographic variants, in single spaces."""
-    text = unicodedata.normalize("NFKD", text.translate({0x2019: "'", 0x2018: "'", 0x2013: "-", 0x2014: "-"}))
-    return " ".join("".join(mark for mark in text if not unicodedata.combining(mark)).lower().split())
+    text = text.translate({0x2019: "'", 0x2018: "'", 0x2013: "-", 0x2014: "-"})
+    return " ".join(without_accents(text).lower().split())
 
 
 def days_in(text: str) -> set[date]:

@@ -9,6 +9,7 @@ from typing import Any
 
 import yaml
 
+from services.kit.text.folding import without_accents
 from services.kit.text.vocabulary import blanked
 
 WORDS: Mapping[str, Any] = yaml.safe_load(files(__package__).joinpath("words.yaml").read_text(encoding="utf-8"))
@@ -68,8 +69,7 @@ class Word:
 def clean(text: str) -> str:
     """One line without accents, typographic variants, markup; case is kept. Lower-casing it keeps every place."""
     text = unicodedata.normalize("NFKC", text).translate(_QUOTES).replace("ß", "ss")
-    text = _DASHES.sub("-", text)
-    text = "".join(mark for mark in unicodedata.normalize("NFKD", text) if not unicodedata.combining(mark))
+    text = without_accents(_DASHES.sub("-", text))
     text = text.replace("ı", "i").replace("ł", "l").replace("Ł", "L").replace("ø", "o").replace("Ø", "O")
     text = text.replace("æ", "ae").replace("Æ", "Ae").replace("œ", "oe").replace("đ", "d").replace("\u2044", "/")
     text = _DOTTED.sub(lambda match: match[0].replace(".", ""), _MARKUP.sub("", text))

@@ -7,7 +7,6 @@ other name costs its statement.
 """
 
 import re
-import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -20,6 +19,7 @@ from services.kg.generate.spans import Spot
 from services.kg.language.catalogue import Catalogue
 from services.kg.language.parse import parse_each
 from services.kg.language.tree import Query, render
+from services.kit.text.folding import without_accents
 
 # Two spellings of a word; below it other words begin to pass ("dances" for "dancer" is 83).
 SAME_WORD = 84.0
@@ -206,15 +206,10 @@ def _same(word: str, other: str) -> bool:
 
 def _words(text: str) -> list[_Word]:
     """Words without case, accents and possessive endings, with their places in the text."""
-    blanked = _POSSESSIVE.sub(lambda match: " " * len(match[0]), text)
-    return [_Word(_fold(match[0]), match.start(), match.end()) for match in _WORD.finditer(blanked)]
+    words = _WORD.finditer(_POSSESSIVE.sub(lambda match: " " * len(match[0]), text))
+    return [_Word(without_accents(word[0].casefold()), word.start(), word.end()) for word in words]
 
 
 def _texts(text: str) -> list[str]:
     """As `_words`, the words alone."""
     return [word.text for word in _words(text)]
-
-
-def _fold(word: str) -> str:
-    decomposed = unicodedata.normalize("NFKD", word.casefold())
-    return "".join(char for char in decomposed if not unicodedata.combining(char))

@@ -2,8 +2,9 @@
 
 import hashlib
 import re
-import unicodedata
 from functools import lru_cache
+
+from services.kit.text.folding import without_accents
 
 MAX_SLUG = 96
 # Letters that Unicode does not decompose.
@@ -19,8 +20,8 @@ def slug(text: str) -> str:
 
     Letters of other scripts stay. A name of signs only, as "+", gets a hash.
     """
-    plain = "".join(c for c in unicodedata.normalize("NFKD", text.casefold()) if not unicodedata.combining(c))
-    plain = _AND.sub(" and ", plain.translate(_LETTERS)).replace("$", "s").translate(_SILENT)
+    plain = without_accents(text.casefold()).translate(_LETTERS)
+    plain = _AND.sub(" and ", plain).replace("$", "s").translate(_SILENT)
     words = _GAPS.sub("-", plain).strip("-")
     if not words:
         return f"sign-{_digest(text)}"

@@ -1,6 +1,7 @@
 """English numbers, units, dates and times, read in one place.
 
 words.yaml, units.yaml    what the words and units are
+folding                   words without accents
 vocabulary                both files as tables and as parts of patterns
 numbers                   digits with currency and scale, numbers in words
 dates                     days, months and years as texts write them
