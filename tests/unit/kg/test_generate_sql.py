@@ -72,6 +72,7 @@ def found(executor: Executor, sql: str) -> Any:
         ("SELECT author_country FROM book WHERE title = 'By Night'", ["Peru"]),
         ("SELECT country FROM book WHERE title = 'By Night'", ["Peru"]),
         ("SELECT a.country FROM author a JOIN book b ON b.author = a.name WHERE b.title = 'By Night'", ["Peru"]),
+        ("SELECT b.name FROM author a JOIN book b ON b.author = a.name WHERE b.title = 'By Night'", ["Cy Page"]),
         ("SELECT born FROM author WHERE name = (SELECT author FROM book WHERE title = 'By Night')", ["1950-06-30"]),
         ("SELECT author FROM author WHERE title = 'By Night'", ["Cy Page"]),
     ],
@@ -127,6 +128,7 @@ ESSAYS = 'get_book(None) where(eq(genre, "Essay"))["title"]'
 QUILL = 'get_author("Ada Quill")["country"]'
 SHORT_CUTS = 'get_book("Short Cuts")["price"]'
 OVER_TEN = 'get_book(None) where(gt(price, 10))["title"]'
+SINCE_1940 = 'get_author(None) where(gt(born, "1940-01-01"))["name"]'
 IN_JUNE = 'get_author(None) where(eq(born, "1950-06"))["name"]'
 
 
@@ -144,6 +146,8 @@ IN_JUNE = 'get_author(None) where(eq(born, "1950-06"))["name"]'
         ("which books cost over ten?", "SELECT title FROM book WHERE price > 10", OVER_TEN),
         ("which books are expensive?", "SELECT title FROM book WHERE price > 20", "none"),
         ("who was born in June 1950?", "SELECT name FROM author WHERE born LIKE '1950-06%'", IN_JUNE),
+        ("who was born since 1940?", "SELECT name FROM author WHERE born > '1940-01-01'", SINCE_1940),
+        ("who was born after 1940?", "SELECT name FROM author WHERE born > '1940-01-01'", "none"),
         ("who was born in 1950?", "SELECT name FROM author WHERE born = '1950-01-01'", "none"),
         ("how much is By Night?", "SELECT price FROM book WHERE title = 'Short Cuts'", "none"),
         ("what did Cy Page write?", "SELECT title FROM book WHERE genre = 'Poetry'", "none"),

@@ -12,6 +12,10 @@ from services.kit.text.numbers import numbers
 from services.kit.text.vocabulary import MONTHS
 
 _DAY = re.compile(r"(\d{4})(?:-(\d{2}))?(?:-(\d{2}))?-?%?")
+# What a statement adds to a year that is compared with.
+_FIRST, _LAST = ("01", "01"), ("12", "31")
+_RANGES = (exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Between)
+_AFTER = re.compile(r"\b(?:after|later than)\b")
 _ARTICLES = ("a", "an", "the")
 _DIGITS = re.compile(r"\d+(?:\.\d+)?")
 
@@ -31,8 +35,12 @@ def _unsaid(where: exp.Where, query: str) -> Iterator[str]:
         if day:
             _, month, of_month = day.groups()
             said = says_year(day[1], query) or bool(months)
-            said &= month is None or int(month) in months | figures
-            said &= of_month is None or int(of_month) in figures
+            if isinstance(literal.parent, _RANGES) and (month, of_month) in (_FIRST, _LAST):
+                # "Since 2021" is a comparison with its first day; "after 2021" is not.
+                said &= (month, of_month) == _LAST or not (isinstance(literal.parent, exp.GT) and _AFTER.search(query))
+            else:
+                said &= month is None or int(month) in months | figures
+                said &= of_month is None or int(of_month) in figures
             if not said:
                 yield day[0]
         elif not literal.is_string and float(literal.this) not in figures | {0.0, 1.0}:

@@ -83,7 +83,7 @@ class _Tables:
             raise Untranslatable(f"{column.sql()} is no column")
         other = self.joined.get(column.table.lower())
         name = column.name.lower()
-        for one in (name,) if other is None or other is self.function else self._names_here(other, name):
+        for one in self._names(name, other or self.function):
             if (key := self.function.exact_keys.get(one)) is not None:
                 return key
         # The model of a driver is that of the van, where a driver has nothing else with one.
@@ -91,6 +91,15 @@ class _Tables:
         if len(ending) != 1:
             raise Untranslatable(f"{self.function.name} has no column {column.sql()}")
         return ending[0]
+
+    def _names(self, name: str, table: Function) -> Iterator[str]:
+        """What the function may call a column of a table; of another one where that table has no such column."""
+        others = [table] if name in table.exact_keys else [self.function, *self.joined.values()]
+        for other in others:
+            if other is self.function:
+                yield name
+            else:
+                yield from self._names_here(other, name)
 
     def _names_here(self, other: Function, name: str) -> Iterator[str]:
         """What the function calls a column of a table that it joins: `van_fuel`, the fuel of its van."""
