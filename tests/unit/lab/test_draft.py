@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import yaml
-from sqlalchemy import column, select, table, text
+from sqlalchemy import text
 from typer.testing import CliRunner
 
 from lab.draft import DraftError, draft
@@ -303,11 +303,9 @@ def test_amounts_with_a_currency_or_a_unit_are_numbers(
     engine = open_store(f"sqlite:///{tmp_path / 'kg.sqlite'}", read_only=False)
     load(path, engine, catalogue=read_catalogue(CATALOGUE, tmp_path / "domains"))
     with engine.connect() as connection:
-        loaded = (
-            connection.execute(select(column(name)).select_from(table("pot")).order_by(column("pot"))).scalars().all()
-        )
+        loaded = connection.execute(text("SELECT * FROM pot ORDER BY pot")).mappings().all()
     engine.dispose()
-    assert loaded[0] == first
+    assert loaded[0][name] == first
 
 
 def test_a_number_that_is_called_as_another_tables_key_joins_it(tmp_path: Path) -> None:
