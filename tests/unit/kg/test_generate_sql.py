@@ -129,6 +129,8 @@ QUILL = 'get_author("Ada Quill")["country"]'
 SHORT_CUTS = 'get_book("Short Cuts")["price"]'
 OVER_TEN = 'get_book(None) where(gt(price, 10))["title"]'
 SINCE_1940 = 'get_author(None) where(gt(born, "1940-01-01"))["name"]'
+EARLIEST = 'get_author(None) sort(None, born)["name"][:1]'
+LATEST = EARLIEST.replace("born", "-born")
 IN_JUNE = 'get_author(None) where(eq(born, "1950-06"))["name"]'
 
 
@@ -146,6 +148,12 @@ IN_JUNE = 'get_author(None) where(eq(born, "1950-06"))["name"]'
         ("which books cost over ten?", "SELECT title FROM book WHERE price > 10", OVER_TEN),
         ("which books are expensive?", "SELECT title FROM book WHERE price > 20", "none"),
         ("who was born in June 1950?", "SELECT name FROM author WHERE born LIKE '1950-06%'", IN_JUNE),
+        ("who has been here longest?", "SELECT name FROM author ORDER BY born DESC LIMIT 1", EARLIEST),
+        (
+            "who is the youngest?",
+            "SELECT name FROM author ORDER BY born DESC LIMIT 1",
+            EARLIEST.replace("born", "-born"),
+        ),
         ("who was born since 1940?", "SELECT name FROM author WHERE born > '1940-01-01'", SINCE_1940),
         ("who was born after 1940?", "SELECT name FROM author WHERE born > '1940-01-01'", "none"),
         ("who was born in 1950?", "SELECT name FROM author WHERE born = '1950-01-01'", "none"),

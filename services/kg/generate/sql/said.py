@@ -1,7 +1,7 @@
-"""What a question must say for a statement to be about it: its numbers and days, and all of its own names."""
+"""A statement beside its question: the numbers, days and names that both must have, and what `longest` is of days."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from sqlglot import exp
 
@@ -16,8 +16,21 @@ _DAY = re.compile(r"(\d{4})(?:-(\d{2}))?(?:-(\d{2}))?-?%?")
 _FIRST, _LAST = ("01", "01"), ("12", "31")
 _RANGES = (exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Between)
 _AFTER = re.compile(r"\b(?:after|later than)\b")
+_LONGEST = re.compile(r"\blongest\b")
 _ARTICLES = ("a", "an", "the")
 _DIGITS = re.compile(r"\d+(?:\.\d+)?")
+
+
+def order_longest_first(select: exp.Select, query: str, dates: Collection[str]) -> None:
+    """Sort by days ascending where the question asks for the longest: who joined first has been there longest.
+
+    Args:
+        dates: columns of days, in lower case.
+    """
+    order = select.args.get("order")
+    for ordered in order.expressions if order is not None and _LONGEST.search(query.lower()) else ():
+        if isinstance(ordered.this, exp.Column) and ordered.this.name.lower() in dates:
+            ordered.set("desc", False)
 
 
 def unsaid(select: exp.Select, query: str) -> str:

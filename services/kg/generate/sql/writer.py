@@ -14,7 +14,7 @@ from services.kg.generate.program import RESERVE_S, load_prompt
 from services.kg.generate.rules.guessing import resolved
 from services.kg.generate.rules.values import Values
 from services.kg.generate.spans import Spot, Spotter, spots_in
-from services.kg.generate.sql.said import left_out, unsaid
+from services.kg.generate.sql.said import left_out, order_longest_first, unsaid
 from services.kg.generate.sql.schema import tables_text
 from services.kg.generate.sql.translate import Untranslatable, parse_select, translate
 from services.kg.language.catalogue import Catalogue
@@ -64,12 +64,17 @@ class SqlWriter:
             self._tables[domain] = tables_text(self.catalogue, domain, self.values)
         return self._tables[domain]
 
+    def _dates(self, domain: str) -> set[str]:
+        """The columns of days, whichever table has them."""
+        return {key.name for one in self.catalogue.domains[domain].shown for key in one.keys if key.kind == "date"}
+
     def _program(self, sql: str, query: str, domain: str, spots: Sequence[Spot]) -> str:
         """The program of a statement about the question; "none" where it is none, or about something else."""
         if sql.strip().upper().startswith("NONE"):
             return NOTHING
         try:
             select = parse_select(sql)
+            order_longest_first(select, query, self._dates(domain))
             program = translate(select, self.catalogue, domain)
         except Untranslatable:
             # The reason may repeat the question, which no log has.
