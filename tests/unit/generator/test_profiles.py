@@ -9,10 +9,10 @@ from services.generator.launch import read_profile
 from services.generator.settings import PROFILES
 
 KNOWN = """
-disable-access-log-for-endpoints distributed-executor-backend dtype enable-lora enable-prefix-caching enforce-eager
-gpu-memory-utilization host kv-cache-memory-bytes max-lora-rank max-loras max-model-len max-num-batched-tokens
-max-num-queued-reqs max-num-seqs model port served-model-name shutdown-timeout structured-outputs-config
-tensor-parallel-size
+block-size disable-access-log-for-endpoints distributed-executor-backend dtype enable-lora enable-prefix-caching
+enforce-eager gpu-memory-utilization host kv-cache-memory-bytes max-lora-rank max-loras max-model-len
+max-num-batched-tokens max-num-queued-reqs max-num-seqs model port served-model-name shutdown-timeout
+structured-outputs-config tensor-parallel-size
 """
 NAMES = sorted(path.stem for path in PROFILES.glob("*.yaml"))
 

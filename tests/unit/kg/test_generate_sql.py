@@ -155,6 +155,7 @@ IN_JUNE = 'get_author(None) where(eq(born, "1950-06"))["name"]'
             EARLIEST.replace("born", "-born"),
         ),
         ("who was born since 1940?", "SELECT name FROM author WHERE born > '1940-01-01'", SINCE_1940),
+        ("who was born since March?", "SELECT name FROM author WHERE born > '1940-01-01'", "none"),
         ("who was born after 1940?", "SELECT name FROM author WHERE born > '1940-01-01'", "none"),
         ("who was born in 1950?", "SELECT name FROM author WHERE born = '1950-01-01'", "none"),
         ("how much is By Night?", "SELECT price FROM book WHERE title = 'Short Cuts'", "none"),

@@ -47,17 +47,20 @@ def _unsaid(where: exp.Where, query: str) -> Iterator[str]:
         day = _DAY.fullmatch(str(literal.this)) if literal.is_string else None
         if day:
             _, month, of_month = day.groups()
-            said = says_year(day[1], query) or bool(months)
-            if isinstance(literal.parent, _RANGES) and (month, of_month) in (_FIRST, _LAST):
-                # "Since 2021" is a comparison with its first day; "after 2021" is not.
-                said &= (month, of_month) == _LAST or not (isinstance(literal.parent, exp.GT) and _AFTER.search(query))
-            else:
-                said &= month is None or int(month) in months | figures
-                said &= of_month is None or int(of_month) in figures
-            if not said:
+            year_said = says_year(day[1], query)
+            day_said = month is None or int(month) in months | figures
+            day_said &= of_month is None or int(of_month) in figures
+            is_whole_year = year_said and _is_end_of_year(literal, (month, of_month), query)
+            if not is_whole_year and not (day_said and (year_said or months)):
                 yield day[0]
         elif not literal.is_string and float(literal.this) not in figures | {0.0, 1.0}:
             yield str(literal.this)
+
+
+def _is_end_of_year(literal: exp.Literal, day: tuple[str, str], query: str) -> bool:
+    """Whether a comparison with a day is one with its year: "since 2021" with January 1, "after 2021" not."""
+    is_after = isinstance(literal.parent, exp.GT) and _AFTER.search(query) is not None
+    return isinstance(literal.parent, _RANGES) and (day == _LAST or (day == _FIRST and not is_after))
 
 
 def left_out(program: str, spots: Sequence[Spot]) -> str:
