@@ -9,9 +9,10 @@ from lab.draft.vocabulary import deeds, measures, phrases_of, synonyms, units, w
 from services.kg.generate.rules.english import english
 from services.kg.generate.rules.inflection import inflections, irregular, singular
 from services.kg.generate.rules.values import parts_of
-from services.kg.load.values import AMOUNT, NO_NUMBER, NOTHING, written_day
+from services.kg.load.values import NO_NUMBER, NOTHING, parts_of_amount, written_day
 from services.kit.text.dates import date_of
 from services.kit.text.folding import without_accents
+from services.kit.text.vocabulary import SYMBOLS
 
 ColumnType = Literal["text", "date", "integer", "bigint", "number", "flag"]
 DateOrder = Literal["", "day_first", "month_first"]
@@ -48,7 +49,7 @@ _WRITTEN = re.compile(r"(?=.*(?:\d{4}|/)).*\d.*")
 _OF_NUMBERS = re.compile(r"(\d{1,2})([-/.])(\d{1,2})\2\d+")
 _YEAR = re.compile(r"1\d{3}|20\d{2}")
 _TRUTH = frozenset({"true", "false", "yes", "no", "y", "n"})
-_CURRENCIES = {"£": "gbp", "$": "usd", "€": "eur"}
+_CURRENCIES = {sign: SYMBOLS[sign] for sign in "£$€"}
 # What a rate is by: `Rate (£/h)`.
 _BY = re.compile(rf"([{''.join(_CURRENCIES)}]) ?/ ?(?=[a-z])")
 _LETTERS = str.maketrans(
@@ -280,13 +281,18 @@ def identifier(text: str) -> str:
     """The name in the graph of a header or a file: `area_km2` of `Area (km²)` and `AreaKm2`; empty for signs alone."""
     if _CAMEL.fullmatch(text):
         text = _BEGINNING.sub("_", text)
-    letters = _BY.sub(r"\1 per ", text).translate(_LETTERS).casefold()
-    plain = _GAPS.sub("_", without_accents(letters)).strip("_")
+    plain = _ascii(text)
     if plain in _CURRENCIES.values() or plain.partition("_per_")[0] in _CURRENCIES.values():
         plain = f"price_{plain}"
     if plain[:1].isdigit():
         plain = f"n{plain}"
     return plain[:MAX_NAME].rstrip("_")
+
+
+def _ascii(text: str) -> str:
+    """The words of a text in ASCII letters and digits, signs of currencies and percent as words, joined by `_`."""
+    letters = _BY.sub(r"\1 per ", text).translate(_LETTERS).casefold()
+    return _GAPS.sub("_", without_accents(letters)).strip("_")
 
 
 def read_columns(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> list[Column]:
@@ -309,9 +315,9 @@ def read_columns(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> list[
         if transform:
             days = (written_day(one, day_first=transform == "day_first") for one in values)
             values = frozenset(day for day in days if day)
-        elif unit := unit_of(figures):
+        elif unit := unit_of(amounts := [parts_of_amount(one) for one in figures]):
             filled, transform = figures, "amount"
-            values = frozenset(match[1] + match[3] for one in figures if (match := AMOUNT.fullmatch(one)))
+            values = frozenset(parts[0] for parts in amounts if parts)
             name = name if {*name.split("_")} & units().keys() else f"{name[: MAX_NAME - len(unit) - 1]}_{unit}"
         names = {column.name for column in columns}
         while name in names:
@@ -320,13 +326,16 @@ def read_columns(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> list[
     return columns
 
 
-def unit_of(cells: Collection[str]) -> str:
-    """The unit or the currency that amounts are written with, the same in all that have one; empty without one."""
-    matches = [match for one in cells if (match := AMOUNT.fullmatch(one))]
-    if len(matches) < len(cells) or any((one[2] and one[4]) or _POSTCODE.match(one[3]) for one in matches):
-        return ""
-    # A unit as headers have it, where no name begins with a digit.
-    written = {identifier(f"1 {one[2] or one[4] or ''}").removeprefix("n1").strip("_") for one in matches}
+def unit_of(amounts: Collection[tuple[str, str, str] | None]) -> str:
+    """The unit or the currency, as headers have it, that amounts are written with; empty without one.
+
+    It is the same in all amounts that have one; a cell that is none, None, leaves no unit.
+    """
+    written: set[str] = set()
+    for parts in amounts:
+        if parts is None or (parts[1] and parts[2]) or _POSTCODE.match(parts[0].lstrip("-")):
+            return ""
+        written.add(_ascii(parts[1] or parts[2]))
     (unit, *others) = sorted(written - {""}) or [""]
     return unit if not others and unit in units() else ""
 

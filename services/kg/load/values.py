@@ -18,8 +18,7 @@ T = TypeVar("T")
 _COMPACT_DATE = re.compile(r"(\d{4})(\d{2})(\d{2})")
 _DATE = re.compile(r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2}))?)?(?:[T ].*)?")
 _MOMENT = re.compile(r"(\d{4}-\d{2}-\d{2})[T ](\d{2}:\d{2})(?::(\d{2}))?.*")
-# "£1,200.50", "5.2%", "12 kg": a figure after a currency sign, or before one or a unit.
-AMOUNT = re.compile(r"(-?)([£$€¥]?) ?(-?\d+(?:,\d{3})*(?:\.\d+)?) ?([£$€¥%]|[^\W\d_][^\s\d]{0,11})?")
+_AMOUNT = re.compile(r"(-?)([£$€¥]?) ?(-?\d+(?:,\d{3})*(?:\.\d+)?) ?([£$€¥%]|[^\W\d_][^\s\d]{0,11})?")
 NOTHING = frozenset({"", "none", "null", "nan", "n/a", "nat", "unknown"})
 # Names and codes elsewhere: Namibia's is NA.
 NO_NUMBER = NOTHING | {"na", "-", "--", ".", "..", "*", "?"}
@@ -153,9 +152,18 @@ def number(value: object, field: str = "value") -> float | None:
 
 
 def amount(value: object, field: str = "value") -> float | None:
-    """The figure of an amount with its currency or unit: "£7.20", "5.2%", "12 kg"; null for an empty value."""
-    match = AMOUNT.fullmatch(value.strip()) if isinstance(value, str) else None
-    return number(value if match is None else f"{match[1]}{match[3]}", field)
+    """The figure of an amount with its currency or unit, see `parts_of_amount`; null for an empty value."""
+    parts = parts_of_amount(value.strip()) if isinstance(value, str) else None
+    return number(value if parts is None else parts[0], field)
+
+
+def parts_of_amount(plain: str) -> tuple[str, str, str] | None:
+    """The figure of an amount, the sign before it and the sign or unit behind it: "£1,200.50", "5.2%", "12 kg", "12".
+
+    None for other texts. A unit is no scale, as it is for `number_of`: 12 m are metres and no millions.
+    """
+    match = _AMOUNT.fullmatch(plain)
+    return None if match is None else (f"{match[1]}{match[3]}", match[2], match[4] or "")
 
 
 def whole(value: object, field: str = "value") -> int | None:

@@ -28,7 +28,9 @@ def order_longest_first(select: exp.Select, query: str, dates: Collection[str]) 
         dates: columns of days, in lower case.
     """
     order = select.args.get("order")
-    for ordered in order.expressions if order is not None and _LONGEST.search(query.lower()) else ():
+    if order is None or not _LONGEST.search(query.lower()):
+        return
+    for ordered in order.expressions:
         if isinstance(ordered.this, exp.Column) and ordered.this.name.lower() in dates:
             ordered.set("desc", False)
 
