@@ -46,6 +46,11 @@ class PromptFolder:
         """A file that is a later user message of a chat."""
         return Message("user", self._read(name).strip())
 
+    def turns(self, name: str) -> list[Message]:
+        """A file of messages of the user and the assistant by turns, with a line of three dashes between them."""
+        texts = self._read(name).split("\n---\n")
+        return [Message("assistant" if index % 2 else "user", text.strip()) for index, text in enumerate(texts)]
+
     def table(self, name: str) -> dict[str, str]:
         """A file of lines `key: text`, as a mapping."""
         lines = (line.partition(":") for line in self._read(name).splitlines() if line.strip())

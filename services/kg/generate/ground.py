@@ -44,7 +44,7 @@ _OTHER_YEARS = re.compile(
     r"months?|quarters?|q[1-4]|\w+day|seasons?)\b",
     re.IGNORECASE,
 )
-_WEAK = frozenset(
+WEAK_WORDS = frozenset(
     (
         *("a", "an", "and", "at", "by", "did", "do", "does", "for", "from", "how", "in", "inc", "is", "it", "its"),
         *("of", "on", "or", "s", "t", "the", "to", "was", "were", "what", "when", "which", "who", "with"),
@@ -53,10 +53,13 @@ _WEAK = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class _Word:
+class Word:
+    """A word without case and accents, and where it stands."""
+
     text: str
     start: int
     end: int
+    is_capital: bool = False
 
 
 def ground(program: str, query: str, catalogue: Catalogue, domain: str, spots: Sequence[Spot] = ()) -> str:
@@ -99,7 +102,7 @@ def ground(program: str, query: str, catalogue: Catalogue, domain: str, spots: S
 
 def named(name: str, query: str) -> str | None:
     """The name if the question says it, the question's words for it if it says a part, else None."""
-    words, query_words = _words(name), _words(query)
+    words, query_words = words_of(name), words_of(query)
     if not words:
         return name if name.strip() and name.strip() in query else None
     return name if _says(words, query_words) else _part(words, query_words, query)
@@ -142,7 +145,7 @@ def _is_run(words: list[str], others: list[str]) -> bool:
 
 def spelt(text: str, query: str) -> str | None:
     """The question's own spelling of words that it says together, whatever stands between them."""
-    words, query_words = _texts(text), _words(query)
+    words, query_words = _texts(text), words_of(query)
     start = _run(words, [word.text for word in query_words])
     if start is None:
         return None
@@ -156,27 +159,29 @@ def says_year(text: str, query: str) -> bool:
     return all(int(year) in near for year in _YEAR.findall(text)) or _OTHER_YEARS.search(query) is not None
 
 
-def _says(words: list[_Word], query_words: list[_Word]) -> bool:
+def _says(words: list[Word], query_words: list[Word]) -> bool:
     """Whether all words stand near one another, or their letters stand there under another spacing."""
     squashed = "".join(word.text for word in words)
     if len(squashed) >= MIN_FUZZY_CHARS and squashed in "".join(word.text for word in query_words):
         return True
-    strong = [word for word in words if word.text not in _WEAK] or words
-    places = [[index for index, other in enumerate(query_words) if _same(word.text, other.text)] for word in strong]
+    strong = [word for word in words if word.text not in WEAK_WORDS] or words
+    places = [
+        [index for index, other in enumerate(query_words) if is_same_word(word.text, other.text)] for word in strong
+    ]
     if not all(places):
         return False
     reach = len(words) + GAP
     return any(all(any(abs(index - first) <= reach for index in place) for place in places[1:]) for first in places[0])
 
 
-def _part(words: list[_Word], query_words: list[_Word], query: str) -> str | None:
+def _part(words: list[Word], query_words: list[Word], query: str) -> str | None:
     """The longest run of the question's words that are words of the name; None where that is too little of it."""
     best: tuple[int, int, int] | None = None
     start: int | None = None
     letters = 0
-    for index, other in enumerate([*query_words, _Word("", 0, 0)]):
-        strong = other.text not in _WEAK and any(_same(word.text, other.text) for word in words)
-        weak = start is not None and other.text in _WEAK and any(word.text == other.text for word in words)
+    for index, other in enumerate([*query_words, Word("", 0, 0)]):
+        strong = other.text not in WEAK_WORDS and any(is_same_word(word.text, other.text) for word in words)
+        weak = start is not None and other.text in WEAK_WORDS and any(word.text == other.text for word in words)
         if strong:
             start = index if start is None else start
             letters += len(other.text)
@@ -186,16 +191,16 @@ def _part(words: list[_Word], query_words: list[_Word], query: str) -> str | Non
             start, letters = None, 0
     if best is None:
         return None
-    share = best[0] / max(1, sum(len(word.text) for word in words if word.text not in _WEAK))
+    share = best[0] / max(1, sum(len(word.text) for word in words if word.text not in WEAK_WORDS))
     if share < MIN_SHARE or best[0] < 3:
         return None
     run = query_words[best[1] : best[2]]
-    while run and run[-1].text in _WEAK:
+    while run and run[-1].text in WEAK_WORDS:
         run.pop()
     return query[run[0].start : run[-1].end]
 
 
-def _same(word: str, other: str) -> bool:
+def is_same_word(word: str, other: str) -> bool:
     """Whether two words are one, perhaps misspelt."""
     if word == other:
         return True
@@ -204,12 +209,12 @@ def _same(word: str, other: str) -> bool:
     return fuzz.ratio(word, other) >= SAME_WORD
 
 
-def _words(text: str) -> list[_Word]:
+def words_of(text: str) -> list[Word]:
     """Words without case, accents and possessive endings, with their places in the text."""
     words = _WORD.finditer(_POSSESSIVE.sub(lambda match: " " * len(match[0]), text))
-    return [_Word(without_accents(word[0].casefold()), word.start(), word.end()) for word in words]
+    return [Word(without_accents(word[0].casefold()), word.start(), word.end(), word[0][0].isupper()) for word in words]
 
 
 def _texts(text: str) -> list[str]:
-    """As `_words`, the words alone."""
-    return [word.text for word in _words(text)]
+    """As `words_of`, the words alone."""
+    return [word.text for word in words_of(text)]

@@ -23,10 +23,13 @@ RESERVE_S = 0.2
 ADAPTER = "kg-api"
 
 
+PROMPTS = PromptFolder("services.kg")
+
+
 @cache
 def load_prompt(name: str) -> Template:
     """A prompt of this service; `$functions` or `$domain` is its hole."""
-    return PromptFolder("services.kg").template(name)
+    return PROMPTS.template(name)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,8 @@ from services.kg.execute import Executor
 from services.kg.generate.rules.values import Values
 from services.kg.generate.spans import Spotter
 from services.kg.generate.sql import SqlWriter
-from services.kg.generate.sql.translate import MAX_CHARS, Untranslatable, parse_select, translate
+from services.kg.generate.sql.tables import Untranslatable
+from services.kg.generate.sql.translate import MAX_CHARS, parse_selects, translate
 from services.kit.budget import Budget
 from services.kit.client import ServiceClient, http_client
 from services.kit.llm import LLM
@@ -38,7 +39,7 @@ def executor(graph: tuple[Executor, NameIndex]) -> Executor:
 
 def found(executor: Executor, sql: str) -> Any:
     """The value of the program's last statement, or those that its rows show last."""
-    program = translate(parse_select(sql), executor.catalogue, DOMAIN)
+    program = "\n".join(translate(one, executor.catalogue, DOMAIN) for one in parse_selects(sql))
     outcome = executor.execute(program, domain=DOMAIN, query_time=ASKED, seconds=5.0)[-1]
     assert outcome.status == "ok", (program, outcome.message)
     return outcome.value if outcome.value is not None else [row[outcome.shown[-1]] for row in outcome.rows]
@@ -80,7 +81,7 @@ def found(executor: Executor, sql: str) -> Any:
 def test_a_select_is_a_program(executor: Executor, sql: str, values: Any) -> None:
     if values is Untranslatable:
         with pytest.raises(Untranslatable):
-            translate(parse_select(sql), executor.catalogue, DOMAIN)
+            [translate(one, executor.catalogue, DOMAIN) for one in parse_selects(sql)]
         return
     result = found(executor, sql)
     if isinstance(values, int | float) and isinstance(result, list):
@@ -97,7 +98,7 @@ def test_a_select_is_a_program(executor: Executor, sql: str, values: Any) -> Non
         "SELECT publisher FROM book",
         "SELECT title FROM publisher",
         "SELECT title FROM get_movie",
-        "SELECT title FROM book UNION SELECT name FROM author",
+        "SELECT title FROM book INTERSECT SELECT title FROM book",
         "SELECT title FROM book WHERE price > weight",
         "SELECT title FROM book WHERE price > (SELECT AVG(price) FROM book)",
         "SELECT title FROM book WHERE genre = 'Essay' OR price > 3",
@@ -121,7 +122,7 @@ def test_a_select_is_a_program(executor: Executor, sql: str, values: Any) -> Non
 )
 def test_what_is_no_select_over_the_tables_is_no_program(executor: Executor, sql: str) -> None:
     with pytest.raises(Untranslatable):
-        translate(parse_select(sql), executor.catalogue, DOMAIN)
+        [translate(one, executor.catalogue, DOMAIN) for one in parse_selects(sql)]
 
 
 ESSAYS = 'get_book(None) where(eq(genre, "Essay"))["title"]'
@@ -168,8 +169,10 @@ async def test_a_statement_about_the_question_is_translated(
     writer = SqlWriter(llm, executor.catalogue, names, Values(names.engine), Spotter(names.engine, executor.catalogue))
     written = await writer.write(query, query_time=ASKED, domain=DOMAIN, budget=Budget(5))
     assert (written.program, written.mode) == (program, "sql")
-    system, question = generator.requests[0]["messages"]
-    assert "CREATE TABLE book (" in system["content"]
-    assert "genre TEXT, -- Novel, Essay, Poetry" in system["content"]
-    assert question["content"] == query
+    *_, example, question = generator.requests[0]["messages"]
+    assert example["role"] == "assistant"
+    tables, _, asked = question["content"].partition("\n\nQuestion: ")
+    assert "CREATE TABLE book (" in tables
+    assert "genre TEXT, -- Novel, Essay, Poetry" in tables
+    assert asked.partition("\n")[0] == query
     assert "regex" in generator.requests[0]["structured_outputs"]

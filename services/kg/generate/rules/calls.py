@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from services.kg.generate.rules.english import english
+from services.kg.generate.rules.interrogatives import asks_about_it
 from services.kg.generate.rules.question import all_of, quote
 from services.kg.generate.rules.roles import Roles
 from services.kg.generate.rules.tokens import Superlative
@@ -30,7 +31,8 @@ class Selection:
 def statement_of(roles: Roles, selection: Selection) -> str:
     """The one call; empty where the question asks for nothing of its rows."""
     function, names, keys = roles.function, selection.names, selection.keys
-    if not (keys or selection.conditions or selection.superlative) and roles.tokens.find(english().doing):
+    bare = not (keys or selection.conditions or selection.superlative or selection.counted)
+    if bare and (roles.tokens.find(english().doing) or not asks_about_it(roles.tokens)):
         return ""
     aggregate = "LEN" if selection.counted else selection.aggregate
     prefix = f"{aggregate} " if aggregate else ""

@@ -26,4 +26,9 @@ def asks_how_much(tokens: Tokens) -> bool:
 
 def values_may_answer(tokens: Tokens) -> bool:
     """Whether a value that the question says may be its answer: "is radon a noble gas", and not "who closed it"."""
-    return tokens.word(0) not in ("who", "when", "where", "whose", "how")
+    return tokens.word(0) not in ("who", "when", "where", "whose", "how") and not asks_when(tokens)
+
+
+def asks_about_it(tokens: Tokens) -> bool:
+    """Whether the question may want all that is known of what it names: "who is he", and not "how much is he paid"."""
+    return tokens.word(0) not in ("how", "when", "whose", "which") and not asks_when(tokens)

@@ -16,23 +16,54 @@ _DAY = re.compile(r"(\d{4})(?:-(\d{2}))?(?:-(\d{2}))?-?%?")
 _FIRST, _LAST = ("01", "01"), ("12", "31")
 _RANGES = (exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Between)
 _AFTER = re.compile(r"\b(?:after|later than)\b")
-_LONGEST = re.compile(r"\blongest\b")
+_EARLIEST = re.compile(r"\b(?:longest|oldest|earliest|first)\b")
+_LATEST = re.compile(r"\b(?:newest|latest|youngest|last|most recent(?:ly)?)\b")
+_MONTH = re.compile(r"%-(\d{2})-%")
+_ASKING = re.compile(r"\b(?:how (?:much|many)|when|where|whose|who)\b")
 _ARTICLES = ("a", "an", "the")
 _DIGITS = re.compile(r"\d+(?:\.\d+)?")
 
 
-def order_longest_first(select: exp.Select, query: str, dates: Collection[str]) -> None:
-    """Sort by days ascending where the question asks for the longest: who joined first has been there longest.
+def order_by_age(select: exp.Select, query: str, dates: Collection[str]) -> None:
+    """Sort by days as the question's superlative wants it: who joined first has been there longest.
 
     Args:
-        dates: columns of days, in lower case.
+        dates: columns of days and years, in lower case.
     """
-    order = select.args.get("order")
-    if order is None or not _LONGEST.search(query.lower()):
+    order, text = select.args.get("order"), query.lower()
+    is_early, is_late = _EARLIEST.search(text) is not None, _LATEST.search(text) is not None
+    if order is None or is_early == is_late:
         return
     for ordered in order.expressions:
         if isinstance(ordered.this, exp.Column) and ordered.this.name.lower() in dates:
-            ordered.set("desc", False)
+            ordered.set("desc", is_late)
+
+
+def ask_of_any_year(select: exp.Select, query: str) -> None:
+    """Make conditions on a month those of every year where the question says none: "in December"."""
+    for one in list(select.find_all(exp.EQ, exp.Like)):
+        month = ""
+        if isinstance(one, exp.Like) and (day := _DAY.fullmatch(str(one.expression.this))):
+            column = one.this
+            month = day[2] if day[2] and not day[3] and not says_year(day[1], query) else ""
+        elif (column := _of_months(one.this)) is not None and str(one.expression.this).isdigit():
+            month = f"{int(one.expression.this):02}"
+        if month and isinstance(column, exp.Column):
+            one.replace(exp.Like(this=column.copy(), expression=exp.Literal.string(f"%-{month}-%")))
+
+
+def _of_months(value: exp.Expr) -> exp.Expr | None:
+    """The column whose month a value is; None where it is something else."""
+    is_month = isinstance(value, exp.Month) or (isinstance(value, exp.Extract) and value.name.upper() == "MONTH")
+    is_month |= isinstance(value, exp.TimeToStr) and value.args["format"].name == "%m"
+    return value.find(exp.Column) if is_month else None
+
+
+def asks_no_flag(select: exp.Select, query: str, flags: Collection[str]) -> bool:
+    """Whether a statement tells yes or no where the question wants an amount, a day, a place or somebody."""
+    items = select.expressions
+    is_flag = len(items) == 1 and isinstance(items[0], exp.Column) and items[0].name.lower() in flags
+    return is_flag and _ASKING.match(query.lower().strip()) is not None
 
 
 def unsaid(select: exp.Select, query: str) -> str:
@@ -46,6 +77,10 @@ def _unsaid(where: exp.Where, query: str) -> Iterator[str]:
     figures |= {float(one.value) for one in numbers(query)}
     months = {number for name, number in MONTHS.items() if re.search(rf"\b{name}\b", query)}
     for literal in where.find_all(exp.Literal):
+        if literal.is_string and (of_year := _MONTH.fullmatch(str(literal.this))):
+            if int(of_year[1]) not in months | figures:
+                yield of_year[0]
+            continue
         day = _DAY.fullmatch(str(literal.this)) if literal.is_string else None
         if day:
             _, month, of_month = day.groups()

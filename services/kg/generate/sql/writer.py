@@ -4,30 +4,46 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cache
 
 from proto.kg import KgMode
 from services.kg.entities import NameIndex
-from services.kg.generate.base import Written, conversation, domain_question
+from services.kg.generate.base import Written, domain_question
 from services.kg.generate.ground import ground
 from services.kg.generate.names import Renaming
-from services.kg.generate.program import RESERVE_S, load_prompt
+from services.kg.generate.program import PROMPTS, RESERVE_S
 from services.kg.generate.rules.guessing import resolved
 from services.kg.generate.rules.values import Values
 from services.kg.generate.spans import Spot, Spotter, spots_in
-from services.kg.generate.sql.said import left_out, order_longest_first, unsaid
+from services.kg.generate.sql.linking import Link, linked_values, links_text, with_stored_values
+from services.kg.generate.sql.said import ask_of_any_year, asks_no_flag, left_out, order_by_age, unsaid
 from services.kg.generate.sql.schema import tables_text
-from services.kg.generate.sql.translate import Untranslatable, parse_select, translate
+from services.kg.generate.sql.tables import Untranslatable
+from services.kg.generate.sql.translate import parse_selects, translate
 from services.kg.language.catalogue import Catalogue
 from services.kg.language.parse import parse_each
 from services.kg.language.tree import Query, render
 from services.kit.budget import Budget
-from services.kit.llm import LLM, Constraint
+from services.kit.llm import LLM, Constraint, Message
+from services.kit.prompts import Prompt
 from services.kit.telemetry import log
 
 MAX_TOKENS = 100
 MAX_WORDS = 60
 _ONE_LINE = Constraint(regex=rf"NONE|SELECT( [^ \n\r\t]+){{1,{MAX_WORDS}}}")
 NOTHING = "none"
+
+
+@cache
+def _prompt() -> tuple[Prompt, list[Message]]:
+    return PROMPTS.prompt("sql"), PROMPTS.turns("sql_examples")
+
+
+def messages(tables: str, question: str) -> list[Message]:
+    """The chat of a question after examples over tables of their own; it is last, for vLLM to cache the rest."""
+    prompt, examples = _prompt()
+    system, last = prompt.fill(tables=tables, question=question)
+    return [system, *examples, last]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,17 +62,24 @@ class SqlWriter:
         self, query: str, *, query_time: datetime, domain: str, budget: Budget, feedback: str = ""
     ) -> Written:
         """See `Writer.write`."""
-        system = load_prompt("sql").substitute(tables=await asyncio.to_thread(self._text, domain))
+        spots = await spots_in(query, domain, self.spotter)
         question = domain_question(query, query_time, self.catalogue.domains[domain], feedback)
+        links, chat = await asyncio.to_thread(self._chat, query, question, domain, spots)
         completion = await self.llm.chat(
-            conversation(system, [], question),
+            chat,
             max_tokens=MAX_TOKENS,
             allow_s=budget.allow(reserve_s=RESERVE_S),
             constraint=_ONE_LINE,
         )
-        spots = await spots_in(query, domain, self.spotter)
-        program = await asyncio.to_thread(self._program, completion.text, query, domain, spots)
+        program = await asyncio.to_thread(self._program, completion.text, query, domain, spots, links)
         return Written(program, self.name, completion.prompt_tokens, completion.completion_tokens)
+
+    def _chat(
+        self, query: str, question: str, domain: str, spots: Sequence[Spot]
+    ) -> tuple[Sequence[Link], Sequence[Message]]:
+        """The values that a question says, and the messages that ask for its statement."""
+        links = linked_values(query, self.catalogue.domains[domain].shown, self.values, spots)
+        return links, messages(self._text(domain), "\n".join((question, *links_text(links))))
 
     def _text(self, domain: str) -> str:
         """The tables in the prompt; kept by the thread that reads them, whether or not its question has given up."""
@@ -64,24 +87,31 @@ class SqlWriter:
             self._tables[domain] = tables_text(self.catalogue, domain, self.values)
         return self._tables[domain]
 
-    def _dates(self, domain: str) -> set[str]:
-        """The columns of days, whichever table has them."""
-        return {key.name for one in self.catalogue.domains[domain].shown for key in one.keys if key.kind == "date"}
+    def _columns(self, domain: str, *kinds: str) -> set[str]:
+        """The columns of such kinds, whichever table has them."""
+        return {key.name for one in self.catalogue.domains[domain].shown for key in one.keys if key.kind in kinds}
 
-    def _program(self, sql: str, query: str, domain: str, spots: Sequence[Spot]) -> str:
+    def _program(self, sql: str, query: str, domain: str, spots: Sequence[Spot], links: Sequence[Link]) -> str:
         """The program of a statement about the question; "none" where it is none, or about something else."""
         if sql.strip().upper().startswith("NONE"):
             return NOTHING
+        programs: list[str] = []
         try:
-            select = parse_select(sql)
-            order_longest_first(select, query, self._dates(domain))
-            program = translate(select, self.catalogue, domain)
+            for select in parse_selects(sql):
+                with_stored_values(select, query, links)
+                ask_of_any_year(select, query)
+                order_by_age(select, query, self._columns(domain, "date"))
+                if unsaid(select, query) or asks_no_flag(select, query, self._columns(domain, "flag")):
+                    log.info("sql", domain=domain, refused="about something else")
+                    return NOTHING
+                programs.append(translate(select, self.catalogue, domain))
         except Untranslatable:
             # The reason may repeat the question, which no log has.
             log.info("sql", domain=domain, refused="untranslatable")
             return NOTHING
-        program = self._with_whole_names(ground(program, query, self.catalogue, domain, spots), domain)
-        if unsaid(select, query) or left_out(program, spots):
+        program = ground("\n".join(programs), query, self.catalogue, domain, spots)
+        program = self._with_whole_names(program, domain)
+        if left_out(program, spots):
             log.info("sql", domain=domain, refused="about something else")
             return NOTHING
         return program

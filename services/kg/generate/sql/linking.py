@@ -1,0 +1,147 @@
+"""Schema linking by values: which columns hold what a question says.
+
+Lin et al. 2020, "Bridging textual and tabular data for cross-domain text-to-SQL semantic parsing", section 3.2.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from sqlglot import exp
+
+from services.kg.generate.ground import WEAK_WORDS, Word, is_same_word, words_of
+from services.kg.generate.rules.inflection import singular
+from services.kg.generate.rules.values import PART, Values
+from services.kg.generate.spans import Spot, asking_words
+from services.kg.generate.sql.schema import MAX_VALUE_CHARS, table_name
+from services.kg.language.catalogue import Function, Key
+from services.kg.store.names import normalise
+from services.kit.untrusted import one_line
+
+MOST_LINKS = 4
+MOST_COLUMNS = 2
+# How a question says a value, the best first: word for word, misspelt, in part.
+_EXACT, _MISSPELT, _PARTIAL = range(3)
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A value that the question says."""
+
+    value: str  # as it is stored
+    columns: tuple[str, ...]  # `table.column`
+    start: int  # of the question's words
+    end: int
+    how: int
+
+
+def linked_values(query: str, functions: Sequence[Function], values: Values, spots: Sequence[Spot]) -> list[Link]:
+    """The values that a question says, in its order; of several in one place the longest. Blocks for milliseconds."""
+    said = words_of(query)
+    named = {word for one in functions for key in (table_name(one), *one.exact_keys) for word in key.split("_")}
+    named |= set(map(singular, named))
+    common = {*named, *asking_words(), *WEAK_WORDS}
+    # By place, how and value: the columns that name the rows of their table, and others.
+    places: dict[tuple[int, int, int, str], tuple[list[str], list[str]]] = defaultdict(lambda: ([], []))
+    for function, key in _text_keys(functions):
+        column = f"{table_name(function)}.{key.name}"
+        for value, how, start, end in _said_of(key, values.of(function, key.name), said, spots, named, common):
+            places[start, end, how, value][key.name not in function.subject].append(column)
+    links = [
+        Link(value, tuple((naming or others)[:MOST_COLUMNS]), start, end, how)
+        for (start, end, how, value), (naming, others) in places.items()
+    ]
+    return sorted(_apart(links), key=lambda one: one.start)[:MOST_LINKS]
+
+
+def links_text(links: Iterable[Link]) -> list[str]:
+    """The lines of a prompt that say where values are stored."""
+    return [f"{_quoted(one.value)} is a {' or a '.join(one.columns)}" for one in links]
+
+
+def with_stored_values(select: exp.Select, query: str, links: Sequence[Link]) -> None:
+    """Write values as they are stored where the statement has the question's spelling of them."""
+    stored = {normalise(query[one.start : one.end]): one.value for one in links if one.how == _MISSPELT}
+    for literal in list(select.find_all(exp.Literal)):
+        value = stored.get(normalise(literal.name)) if literal.is_string else None
+        if value:
+            literal.replace(exp.Literal.string(value))
+
+
+def _quoted(value: str) -> str:
+    return "'{}'".format(one_line(value)[:MAX_VALUE_CHARS].replace("'", "''"))
+
+
+def _text_keys(functions: Sequence[Function]) -> Iterator[tuple[Function, Key]]:
+    return ((one, key) for one in functions for key in one.keys if key.kind == "text")
+
+
+def _said_of(
+    key: Key, texts: Sequence[str], said: list[Word], spots: Sequence[Spot], named: set[str], common: set[str]
+) -> Iterator[tuple[str, int, int, int]]:
+    """Values of a key that the question says: the value, how, and where."""
+    if not texts and key.entity:
+        # Too many to look at: names that the graph's index has seen.
+        yield from ((one.text, _EXACT, one.start, one.end) for one in spots if one.kind == key.entity)
+        return
+    partial: list[tuple[str, int, int, int]] = []
+    for text in texts:
+        value = text.removeprefix(PART)
+        words = _strong(value)
+        run = _run(words, said)
+        if run is not None and named.issuperset(words):
+            continue
+        if run is not None:
+            first, last, how = run
+            yield value, how, said[first].start, said[last].end
+        elif len(words) > 1 and (part := _part(words, said, common)) is not None:
+            partial.append((value, _PARTIAL, *part))
+    # A part of several values tells nothing.
+    starts = [(start, end) for _, _, start, end in partial]
+    yield from (one for one in partial if starts.count(one[2:]) == 1)
+
+
+@lru_cache(maxsize=20_000)
+def _strong(text: str) -> tuple[str, ...]:
+    """The words of a value without those that names share."""
+    words = tuple(word.text for word in words_of(text))
+    return tuple(word for word in words if word not in WEAK_WORDS) or words
+
+
+def _run(words: tuple[str, ...], said: Sequence[Word]) -> tuple[int, int, int] | None:
+    """Where a question says all of the words one after the other: the first and the last word, and how."""
+    strong = [index for index, word in enumerate(said) if word.text not in WEAK_WORDS]
+    for at in range(len(strong) - len(words) + 1) if words else ():
+        places = strong[at : at + len(words)]
+        pairs = [(word, said[index].text) for word, index in zip(words, places, strict=True)]
+        if all(word == other or singular(word) == singular(other) for word, other in pairs):
+            return places[0], places[-1], _EXACT
+        if all(is_same_word(word, other) for word, other in pairs):
+            return places[0], places[-1], _MISSPELT
+    return None
+
+
+def _part(words: tuple[str, ...], said: Sequence[Word], common: set[str]) -> tuple[int, int] | None:
+    """Where a question says some of the words of a value: a word that is written as a name, or several together."""
+    best: list[Word] = []
+    run: list[Word] = []
+    for word in (*said, None):
+        if word is not None and any(is_same_word(word.text, other) for other in words):
+            run.append(word)
+            continue
+        telling = [one for one in run if one.text not in common]
+        if telling and (len(run) > 1 or telling[0].is_capital) and len(run) > len(best):
+            best = run
+        run = []
+    return (best[0].start, best[-1].end) if best else None
+
+
+def _apart(links: Iterable[Link]) -> Iterator[Link]:
+    """Of values in places that overlap those of the longest; of one place those that are said best."""
+    chosen: list[Link] = []
+    for one in sorted(links, key=lambda link: (link.how, link.start - link.end, link.start)):
+        overlapping = [other for other in chosen if other.start < one.end and one.start < other.end]
+        if all((other.start, other.end, other.how) == (one.start, one.end, one.how) for other in overlapping):
+            chosen.append(one)
+            yield one

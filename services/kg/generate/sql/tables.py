@@ -1,0 +1,125 @@
+"""The tables that a SELECT is over, as functions of the graph, and their columns as keys."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from services.kg.generate.rules.roles import subject_of
+from services.kg.language.catalogue import Function, Key, Parameter
+
+# What may stand around a column and changes nothing here: the year of a day is compared as the day's beginning.
+_AROUND = (exp.Lower, exp.Upper, exp.Date, exp.TsOrDsToDate, exp.TsOrDsToTimestamp, exp.TimeToStr, exp.Year, exp.Paren)
+
+
+class Untranslatable(ValueError):
+    """The text is no SELECT, names what the domain does not have, or no program says the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """The function that a SELECT is over, and the tables that it joins, whose columns the function has as well."""
+
+    function: Function
+    functions: Mapping[str, Function]  # all of the domain, by the names that a prompt has for them
+    joined: Mapping[str, Function] = field(default_factory=dict)  # by the names that the statement has for them
+
+    def key(self, column: exp.Expr) -> Key:
+        """The key of a column, whatever stands around it."""
+        while isinstance(column, _AROUND):
+            column = column.this
+        if not isinstance(column, exp.Column):
+            raise Untranslatable(f"{column.sql()} is no column")
+        other = self.joined.get(column.table.lower())
+        name = column.name.lower()
+        for one in self._names(name, other or self.function):
+            if (key := self.function.exact_keys.get(one)) is not None:
+                return key
+        # The model of a driver is that of the van, where a driver has nothing else with one.
+        ending = [key for key in self.function.keys if key.name.endswith(f"_{name}")]
+        if len(ending) == 1:
+            return ending[0]
+        if key := self._called_otherwise(name):
+            return key
+        raise Untranslatable(f"{self.function.name} has no column {column.sql()}")
+
+    def _called_otherwise(self, name: str) -> Key | None:
+        """The key that a statement calls by its table too, `show_genre`, or as what names a row: `show_name`."""
+        subject = subject_of(self.function)
+        for table, function in self.functions.items():
+            short = name.removeprefix(f"{table}_")
+            if function is self.function and short != name:
+                return self.function.exact_keys.get(short) or (subject if short == "name" else None)
+            key = function.exact_keys.get(name)
+            if key is not None and key.entity and key.entity == subject.entity:
+                return subject
+        return subject if name == "name" and subject.entity else None
+
+    def _names(self, name: str, table: Function) -> Iterator[str]:
+        """What the function may call a column of a table; of another one where that table has no such column."""
+        others = [table] if name in table.exact_keys else [self.function, *self.joined.values()]
+        for other in others:
+            if other is self.function:
+                yield name
+            else:
+                yield from self._names_here(other, name)
+
+    def _names_here(self, other: Function, name: str) -> Iterator[str]:
+        """What the function calls a column of a table that it joins: `van_fuel`, the fuel of its van."""
+        subject = subject_of(other)
+        for key in self.function.keys:
+            if key.entity and key.entity == subject.entity:
+                yield key.name if name == subject.name else f"{key.name}_{name}"
+
+
+def bases(select: exp.Select, functions: Mapping[str, Function]) -> Iterator[Tables]:
+    """Each table of a SELECT as the one that has the columns of the others."""
+    tables = [one for one in select.find_all(exp.Table) if one.find_ancestor(exp.Select) is select]
+    joined: dict[str, Function] = {}
+    for table in tables:
+        function = functions.get(table.name.lower())
+        if function is None:
+            raise Untranslatable(f"there is no table {table.name}")
+        joined[table.alias_or_name.lower()] = function
+    if not joined or not all(map(_is_by_columns, select.args.get("joins") or ())):
+        raise Untranslatable("it is not over tables alone")
+    for function in dict.fromkeys(joined.values()):
+        yield Tables(function, functions, joined)
+    # "The fuel of the van whose driver is Ann": drivers have both.
+    for function in functions.values():
+        if function not in joined.values():
+            yield Tables(function, functions)
+
+
+def _is_by_columns(join: exp.Join) -> bool:
+    """Whether two tables are joined by equal columns and by nothing else."""
+    on = join.args.get("on")
+    conditions = list(joined_conditions(on)) if on is not None else []
+    return bool(conditions) and all(
+        isinstance(one, exp.EQ) and isinstance(one.left, exp.Column) and isinstance(one.right, exp.Column)
+        for one in conditions
+    )
+
+
+def role_of(function: Function, other: Function) -> Key | None:
+    """The key of a function that has names of another one's rows, where it has one such key."""
+    entity = subject_of(other).entity
+    keys = [one for one in function.keys if one.entity == entity] if entity else []
+    return keys[0] if len(keys) == 1 else None
+
+
+def parameter_of(function: Function, key: Key) -> Parameter | None:
+    """The parameter that takes the names of a key; None where its values are no names."""
+    parameters = (one for one in function.parameters if one.kind == "entity" and one.column == key.id_column)
+    return next(parameters, None) if key.entity else None
+
+
+def joined_conditions(condition: exp.Expr) -> Iterator[exp.Expr]:
+    """The conditions that hold together."""
+    if isinstance(condition, exp.Paren):
+        yield from joined_conditions(condition.this)
+    elif isinstance(condition, exp.And):
+        yield from joined_conditions(condition.left)
+        yield from joined_conditions(condition.right)
+    else:
+        yield condition
