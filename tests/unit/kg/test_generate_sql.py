@@ -11,6 +11,7 @@ from services.kg.execute import Executor
 from services.kg.generate.rules.values import Values
 from services.kg.generate.spans import Spotter
 from services.kg.generate.sql import SqlWriter
+from services.kg.generate.sql.linking import linked_values, links_text
 from services.kg.generate.sql.tables import Untranslatable
 from services.kg.generate.sql.translate import MAX_CHARS, parse_selects, translate
 from services.kit.budget import Budget
@@ -76,6 +77,22 @@ def found(executor: Executor, sql: str) -> Any:
         ("SELECT b.name FROM author a JOIN book b ON b.author = a.name WHERE b.title = 'By Night'", ["Cy Page"]),
         ("SELECT born FROM author WHERE name = (SELECT author FROM book WHERE title = 'By Night')", ["1950-06-30"]),
         ("SELECT author FROM author WHERE title = 'By Night'", ["Cy Page"]),
+        # Columns under other names: with their table, as what names a row, as the table that they name.
+        ("SELECT book_genre FROM book WHERE title = 'By Night'", ["Poetry"]),
+        ("SELECT author_name FROM author WHERE country = 'Peru'", ["Cy Page", "Di Vellum"]),
+        ("SELECT name FROM book WHERE genre = 'Novel'", ["Short Cuts", "The Long Way"]),
+        # Columns of a table that another one names, either way round, and with the tables mixed up.
+        ("SELECT born FROM book WHERE title = 'By Night'", ["1950-06-30"]),
+        ("SELECT weight FROM loan WHERE reader = 'Tom'", [0.2, 0.4]),
+        ("SELECT COUNT(*) FROM loan WHERE genre = 'Novel'", 3),
+        ("SELECT COUNT(*) FROM author WHERE genre = 'Novel' AND weight < 1", 2),
+        ("SELECT title FROM book WHERE title = 'By Night' OR book = 'By Night'", ["By Night"]),
+        ("SELECT price FROM book WHERE title = 'By Night' AND loan.book = 'By Night'", [7.0]),
+        (
+            "SELECT title FROM book WHERE genre = 'Novel' UNION SELECT title FROM book WHERE price > 30",
+            ["Marbled Paper"],
+        ),
+        ("SELECT name FROM author WHERE born LIKE '%-06-%'", ["Cy Page"]),
     ],
 )
 def test_a_select_is_a_program(executor: Executor, sql: str, values: Any) -> None:
@@ -132,7 +149,15 @@ OVER_TEN = 'get_book(None) where(gt(price, 10))["title"]'
 SINCE_1940 = 'get_author(None) where(gt(born, "1940-01-01"))["name"]'
 EARLIEST = 'get_author(None) sort(None, born)["name"][:1]'
 LATEST = EARLIEST.replace("born", "-born")
+ESSAYS_IN_PRINT = 'get_book(None) where(eq(in_print, true), eq(genre, "Essay"))["title"]'
+JUNES = 'get_author(None) where(like(born, "-06-"))["name"]'
 IN_JUNE = 'get_author(None) where(eq(born, "1950-06"))["name"]'
+
+
+def writer(graph: tuple[Executor, NameIndex], generator: FakeGenerator) -> SqlWriter:
+    executor, names = graph
+    llm = LLM(ServiceClient("generator", "http://g", http_client(httpx.ASGITransport(generator.app))))
+    return SqlWriter(llm, executor.catalogue, names, Values(names.engine), Spotter(names.engine, executor.catalogue))
 
 
 @pytest.mark.parametrize(
@@ -158,16 +183,31 @@ IN_JUNE = 'get_author(None) where(eq(born, "1950-06"))["name"]'
         ("how much is By Night?", "SELECT price FROM book WHERE title = 'Short Cuts'", "none"),
         ("what did Cy Page write?", "SELECT title FROM book WHERE genre = 'Poetry'", "none"),
         ("how many cats has Cy Page?", "SELECT COUNT(*) FROM author WHERE name = 'Cy Page'", "none"),
+        # A month of any year, an amount in another unit, an amount that is no yes or no.
+        ("who was born in June?", "SELECT name FROM author WHERE born LIKE '1950-06%'", JUNES),
+        ("who was born in June?", "SELECT name FROM author WHERE strftime('%m', born) = '06'", JUNES),
+        ("who was born in June?", "SELECT name FROM author WHERE EXTRACT(MONTH FROM born) = 6", JUNES),
+        ("who was born in June?", "SELECT name FROM author WHERE MONTH(born) = 7", "none"),
+        (
+            "books of 400 grams?",
+            "SELECT title FROM book WHERE weight = 0.4",
+            'get_book(None) where(eq(weight, 0.4))["title"]',
+        ),
+        ("how much is By Night?", "SELECT in_print FROM book WHERE title = 'By Night'", "none"),
+        # Values that the question says are written as they are stored, and not left out.
+        (
+            "which poettry is there?",
+            "SELECT title FROM book WHERE genre = 'Poettry'",
+            ESSAYS.replace("Essay", "Poetry"),
+        ),
+        ("which essays are in print?", "SELECT title FROM book WHERE in_print = 'yes'", ESSAYS_IN_PRINT),
     ],
 )
 async def test_a_statement_about_the_question_is_translated(
     graph: tuple[Executor, NameIndex], query: str, reply: str, program: str
 ) -> None:
-    executor, names = graph
-    generator = FakeGenerator(lambda _: reply)
-    llm = LLM(ServiceClient("generator", "http://g", http_client(httpx.ASGITransport(generator.app))))
-    writer = SqlWriter(llm, executor.catalogue, names, Values(names.engine), Spotter(names.engine, executor.catalogue))
-    written = await writer.write(query, query_time=ASKED, domain=DOMAIN, budget=Budget(5))
+    generator = FakeGenerator(lambda body: body["structured_outputs"].get("choice", [reply])[0])
+    written = await writer(graph, generator).write(query, query_time=ASKED, domain=DOMAIN, budget=Budget(5))
     assert (written.program, written.mode) == (program, "sql")
     *_, example, question = generator.requests[0]["messages"]
     assert example["role"] == "assistant"
@@ -176,3 +216,55 @@ async def test_a_statement_about_the_question_is_translated(
     assert "genre TEXT, -- Novel, Essay, Poetry" in tables
     assert asked.partition("\n")[0] == query
     assert "regex" in generator.requests[0]["structured_outputs"]
+
+
+@pytest.mark.parametrize(
+    ("query", "reply", "chosen", "asked"),
+    [
+        ("where is Cy Page from?", "SELECT country FROM author WHERE name = 'Cy Page'", "country", True),
+        ("who employs Cy Page?", "SELECT country FROM author WHERE name = 'Cy Page'", "none", True),
+        # What the question says, and what no near column is mistaken for.
+        ("the country of Cy Page?", "SELECT country FROM author WHERE name = 'Cy Page'", "none", False),
+        ("which essays are there?", "SELECT title FROM book WHERE genre = 'Essay'", "none", False),
+        (
+            "the dearest essay?",
+            "SELECT title FROM book WHERE genre = 'Essay' ORDER BY price DESC LIMIT 1",
+            "none",
+            False,
+        ),
+    ],
+)
+async def test_a_near_column_is_not_told_for_one_that_is_not_there(
+    graph: tuple[Executor, NameIndex], query: str, reply: str, chosen: str, asked: bool
+) -> None:
+    generator = FakeGenerator(lambda body: chosen if "choice" in body["structured_outputs"] else reply)
+    written = await writer(graph, generator).write(query, query_time=ASKED, domain=DOMAIN, budget=Budget(5))
+    assert (written.program == "none") == (asked and chosen == "none")
+    assert len(generator.requests) == 1 + asked
+    if asked:
+        request = generator.requests[1]
+        assert request["structured_outputs"]["choice"][-1] == "none"
+        columns, _, question = request["messages"][-1]["content"].partition("\n")
+        assert columns.startswith("Columns: name; author_id (a1, a2, a3, a4); born; country (Norway, Peru)")
+        assert question == f"Question: {query}"
+
+
+@pytest.mark.parametrize(
+    ("query", "lines"),
+    [
+        ("how long is the long way?", ["'The Long Way' is a book.title"]),
+        ("what does Quil write?", []),
+        ("what does Quill write?", ["'Ada Quill' is a author.name"]),
+        ("is Ada Qull from Norway?", ["'Ada Quill' is a author.name", "'Norway' is a author.country"]),
+        ("which novels has rosa?", ["'Novel' is a book.genre", "'Rosa' is a loan.reader"]),
+        # A word of a column's name is no value, nor is a part of several values.
+        ("which genre has most pages?", []),
+        ("are any Way books there?", []),
+    ],
+)
+def test_a_question_is_linked_to_the_values_that_it_says(
+    graph: tuple[Executor, NameIndex], query: str, lines: list[str]
+) -> None:
+    executor, names = graph
+    shown = executor.catalogue.domains[DOMAIN].shown
+    assert links_text(linked_values(query, shown, Values(names.engine), ())) == lines

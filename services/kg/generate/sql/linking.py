@@ -3,11 +3,12 @@
 Lin et al. 2020, "Bridging textual and tabular data for cross-domain text-to-SQL semantic parsing", section 3.2.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from rapidfuzz import fuzz
 from sqlglot import exp
 
 from services.kg.generate.ground import WEAK_WORDS, Word, is_same_word, words_of
@@ -21,6 +22,8 @@ from services.kit.untrusted import one_line
 
 MOST_LINKS = 4
 MOST_COLUMNS = 2
+# Two spellings of a text, in percent.
+SAME_TEXT = 85.0
 # How a question says a value, the best first: word for word, misspelt, in part.
 _EXACT, _MISSPELT, _PARTIAL = range(3)
 
@@ -42,15 +45,18 @@ def linked_values(query: str, functions: Sequence[Function], values: Values, spo
     named = {word for one in functions for key in (table_name(one), *one.exact_keys) for word in key.split("_")}
     named |= set(map(singular, named))
     common = {*named, *asking_words(), *WEAK_WORDS}
-    # By place, how and value: the columns that name the rows of their table, and others.
-    places: dict[tuple[int, int, int, str], tuple[list[str], list[str]]] = defaultdict(lambda: ([], []))
+    # By place, how and value: its columns, those first whose rows it names.
+    places: dict[tuple[int, int, int, str], list[tuple[int, str]]] = defaultdict(list)
     for function, key in _text_keys(functions):
         column = f"{table_name(function)}.{key.name}"
         for value, how, start, end in _said_of(key, values.of(function, key.name), said, spots, named, common):
-            places[start, end, how, value][key.name not in function.subject].append(column)
+            places[start, end, how, value].append((_rank(function, key), column))
+    partial = Counter((start, end) for start, end, how, _ in places if how == _PARTIAL)
     links = [
-        Link(value, tuple((naming or others)[:MOST_COLUMNS]), start, end, how)
-        for (start, end, how, value), (naming, others) in places.items()
+        Link(value, tuple(column for rank, column in columns if rank == min(columns)[0])[:MOST_COLUMNS], *place)
+        for (*place, value), columns in places.items()
+        # A part of several values tells nothing.
+        if place[2] != _PARTIAL or partial[place[0], place[1]] == 1
     ]
     return sorted(_apart(links), key=lambda one: one.start)[:MOST_LINKS]
 
@@ -62,11 +68,25 @@ def links_text(links: Iterable[Link]) -> list[str]:
 
 def with_stored_values(select: exp.Select, query: str, links: Sequence[Link]) -> None:
     """Write values as they are stored where the statement has the question's spelling of them."""
-    stored = {normalise(query[one.start : one.end]): one.value for one in links if one.how == _MISSPELT}
-    for literal in list(select.find_all(exp.Literal)):
-        value = stored.get(normalise(literal.name)) if literal.is_string else None
-        if value:
-            literal.replace(exp.Literal.string(value))
+    for literal in [one for one in select.find_all(exp.Literal) if one.is_string]:
+        written = normalise(literal.name)
+        for link in links:
+            is_said = written == normalise(query[link.start : link.end])
+            if is_said or fuzz.ratio(written, normalise(link.value)) >= SAME_TEXT:
+                literal.replace(exp.Literal.string(link.value))
+                break
+
+
+def with_left_out_values(select: exp.Select, links: Sequence[Link]) -> None:
+    """Add a condition on the value that the question says word for word, where the statement has none of its values."""
+    tables = {one.name.lower() for one in select.find_all(exp.Table)}
+    written = {one.name for one in select.find_all(exp.Literal)}
+    if written.intersection(one.value for one in links):
+        return
+    for link in links:
+        table, _, column = link.columns[0].partition(".")
+        if link.how == _EXACT and table in tables:
+            select.where(exp.EQ(this=exp.column(column), expression=exp.Literal.string(link.value)), copy=False)
 
 
 def _quoted(value: str) -> str:
@@ -77,6 +97,13 @@ def _text_keys(functions: Sequence[Function]) -> Iterator[tuple[Function, Key]]:
     return ((one, key) for one in functions for key in one.keys if key.kind == "text")
 
 
+def _rank(function: Function, key: Key) -> int:
+    """0 for the names of a table's rows, 1 for names in others, 2 for texts, 3 for what another table is joined for."""
+    if key.entity:
+        return int(key.entity != table_name(function))
+    return 3 if any(key.name.startswith(f"{one.name}_") for one in function.keys if one.entity) else 2
+
+
 def _said_of(
     key: Key, texts: Sequence[str], said: list[Word], spots: Sequence[Spot], named: set[str], common: set[str]
 ) -> Iterator[tuple[str, int, int, int]]:
@@ -85,7 +112,6 @@ def _said_of(
         # Too many to look at: names that the graph's index has seen.
         yield from ((one.text, _EXACT, one.start, one.end) for one in spots if one.kind == key.entity)
         return
-    partial: list[tuple[str, int, int, int]] = []
     for text in texts:
         value = text.removeprefix(PART)
         words = _strong(value)
@@ -96,10 +122,7 @@ def _said_of(
             first, last, how = run
             yield value, how, said[first].start, said[last].end
         elif len(words) > 1 and (part := _part(words, said, common)) is not None:
-            partial.append((value, _PARTIAL, *part))
-    # A part of several values tells nothing.
-    starts = [(start, end) for _, _, start, end in partial]
-    yield from (one for one in partial if starts.count(one[2:]) == 1)
+            yield value, _PARTIAL, *part
 
 
 @lru_cache(maxsize=20_000)

@@ -8,8 +8,9 @@ from sqlglot import exp
 from services.kg.generate.ground import says_year
 from services.kg.generate.spans import Spot
 from services.kg.store.names import normalise
+from services.kit.text import quantities
 from services.kit.text.numbers import numbers
-from services.kit.text.vocabulary import MONTHS
+from services.kit.text.vocabulary import MONTHS, UNITS
 
 _DAY = re.compile(r"(\d{4})(?:-(\d{2}))?(?:-(\d{2}))?-?%?")
 # What a statement adds to a year that is compared with.
@@ -75,6 +76,7 @@ def unsaid(select: exp.Select, query: str) -> str:
 def _unsaid(where: exp.Where, query: str) -> Iterator[str]:
     figures = {float(one) for one in _DIGITS.findall(query.replace(",", ""))}
     figures |= {float(one.value) for one in numbers(query)}
+    figures |= set(_in_other_units(query))
     months = {number for name, number in MONTHS.items() if re.search(rf"\b{name}\b", query)}
     for literal in where.find_all(exp.Literal):
         if literal.is_string and (of_year := _MONTH.fullmatch(str(literal.this))):
@@ -92,6 +94,13 @@ def _unsaid(where: exp.Where, query: str) -> Iterator[str]:
                 yield day[0]
         elif not literal.is_string and float(literal.this) not in figures | {0.0, 1.0}:
             yield str(literal.this)
+
+
+def _in_other_units(query: str) -> Iterator[float]:
+    """The quantities of a question in all units of their dimensions: two hours are 120 minutes."""
+    for one in quantities.find(query):
+        factors = {factor for dimension, factor in UNITS.values() if dimension == one.dimension}
+        yield from (round(float(one.value * one.factor / factor), 6) for factor in factors)
 
 
 def _is_end_of_year(literal: exp.Literal, day: tuple[str, str], query: str) -> bool:

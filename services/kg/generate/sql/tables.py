@@ -46,6 +46,8 @@ class Tables:
     def _called_otherwise(self, name: str) -> Key | None:
         """The key that a statement calls by its table too, `show_genre`, or as what names a row: `show_name`."""
         subject = subject_of(self.function)
+        if name in self.functions and (role := role_of(self.function, self.functions[name])):
+            return role
         for table, function in self.functions.items():
             short = name.removeprefix(f"{table}_")
             if function is self.function and short != name:

@@ -15,7 +15,8 @@ from services.kg.generate.program import PROMPTS, RESERVE_S
 from services.kg.generate.rules.guessing import resolved
 from services.kg.generate.rules.values import Values
 from services.kg.generate.spans import Spot, Spotter, spots_in
-from services.kg.generate.sql.linking import Link, linked_values, links_text, with_stored_values
+from services.kg.generate.sql.checking import columns_text, is_column_asked, is_said, looked_up
+from services.kg.generate.sql.linking import Link, linked_values, links_text, with_left_out_values, with_stored_values
 from services.kg.generate.sql.said import ask_of_any_year, asks_no_flag, left_out, order_by_age, unsaid
 from services.kg.generate.sql.schema import tables_text
 from services.kg.generate.sql.tables import Untranslatable
@@ -72,7 +73,18 @@ class SqlWriter:
             constraint=_ONE_LINE,
         )
         program = await asyncio.to_thread(self._program, completion.text, query, domain, spots, links)
+        if not await self._tells_what_is_asked(program, query, domain, budget):
+            log.info("sql", domain=domain, refused="no such column")
+            program = NOTHING
         return Written(program, self.name, completion.prompt_tokens, completion.completion_tokens)
+
+    async def _tells_what_is_asked(self, program: str, query: str, domain: str, budget: Budget) -> bool:
+        """Whether the fact that a program looks up is the one that the question asks for, where it does not say so."""
+        fact = looked_up(program, self.catalogue, domain) if program != NOTHING else None
+        if fact is None or is_said(fact[1].name, query):
+            return True
+        columns = await asyncio.to_thread(columns_text, fact[0], self.values)
+        return await is_column_asked(self.llm, query, fact[0], columns, budget.allow(reserve_s=RESERVE_S))
 
     def _chat(
         self, query: str, question: str, domain: str, spots: Sequence[Spot]
@@ -99,6 +111,7 @@ class SqlWriter:
         try:
             for select in parse_selects(sql):
                 with_stored_values(select, query, links)
+                with_left_out_values(select, links)
                 ask_of_any_year(select, query)
                 order_by_age(select, query, self._columns(domain, "date"))
                 if unsaid(select, query) or asks_no_flag(select, query, self._columns(domain, "flag")):
