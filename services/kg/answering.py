@@ -15,6 +15,7 @@ from services.kg.execute import ASKER, Executor
 from services.kg.generate.base import Writer, Written
 from services.kg.generate.rules.lexicon import lexicons
 from services.kg.generate.spans import Spotter, spots_in
+from services.kg.generate.sql import SqlWriter
 from services.kg.live import LiveExecutor
 from services.kg.outcome import Outcome
 from services.kg.settings import KgSettings
@@ -39,6 +40,8 @@ UNMENDED = frozenset({"rules", "sql"})
 ROWS_IN_RESPONSE = 50
 # Left for running a program and putting its rows into words.
 EXECUTE_RESERVE_S = 0.5
+# Reading some thousand tokens takes a slow CPU twenty seconds.
+READ_AHEAD_S = 120.0
 # For the look-up of the models that the generator serves.
 LOOK_UP_CAP_S = 1.0
 
@@ -137,8 +140,7 @@ class Answering:
             attempt = await self._program("rules", placed)
             rank = (RANK[attempt.status], 0)
             if attempt.status not in ANSWERED:
-                spots = await spots_in(request.query, domain, self._spotter)
-                known_chars = sum({(spot.start, spot.end): spot.end - spot.start for spot in spots}.values())
+                known_chars = sum(end - start for start, end in await self._known(request.query, domain))
                 # Of two that know as much, the label's.
                 rank = (len(ORDER), -2 * known_chars - (domain == request.domain))
             attempts.append((rank, placed, attempt))
@@ -150,7 +152,26 @@ class Answering:
 
         Rules find the rest: questions that name a year and an award only, and names that are misspelt.
         """
-        return self._spotter is None or bool(await spots_in(request.query, request.domain, self._spotter))
+        return self._spotter is None or bool(await self._known(request.query, request.domain))
+
+    async def _known(self, query: str, domain: str) -> set[tuple[int, int]]:
+        """Where a question says what a domain knows: names, and of an added one texts that only its rows have."""
+        places = {spot.place for spot in await spots_in(query, domain, self._spotter)}
+        writer = self._writers.get("sql")
+        if places or not isinstance(writer, SqlWriter) or self._executor.catalogue.domains[domain].bundled:
+            return places
+        return await writer.places_said(query, domain)
+
+    async def read_ahead(self, llm: LLM) -> None:
+        """Have a generator read the tables of added domains before the first question about them.
+
+        Raises:
+            ServiceFailure: it gave no reply.
+        """
+        writer = self._writers.get("sql")
+        for domain in self._executor.catalogue.domains.values():
+            if isinstance(writer, SqlWriter) and not domain.bundled:
+                await writer.read_ahead(domain.name, llm, READ_AHEAD_S)
 
     async def _model_mode(self, request: KgRequest, domain: str, budget: Budget) -> KgMode | None:
         """The mode by which a model may answer where rules do not; None where none is asked.

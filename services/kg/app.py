@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Annotated, Any, TypedDict
 
 import httpx
@@ -140,7 +140,12 @@ def create_app(settings: KgSettings | None = None, *, transport: httpx.AsyncBase
             except SQLAlchemyError as error:
                 raise StoreError(f"the knowledge graph cannot be read: {error}") from error
             try:
-                async with beside(serving.follow(settings.kg_follow_s)):
+                async with AsyncExitStack() as stack:
+                    await stack.enter_async_context(beside(serving.follow(settings.kg_follow_s)))
+                    if settings.kg_sql:
+                        # By a breaker of its own: a generator that starts later trips none that questions depend on.
+                        ahead = serving.read_ahead(generator(settings, http), settings.kg_follow_s)
+                        await stack.enter_async_context(beside(ahead))
                     yield State(serving=serving, settings=settings, metrics=metrics)
             finally:
                 serving.graph.close()

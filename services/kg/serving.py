@@ -4,6 +4,7 @@ import asyncio
 import math
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +17,8 @@ from services.kg.language.catalogue import Catalogue
 from services.kg.store.demo import ensure_demo
 from services.kg.store.engine import deadline, open_store
 from services.kg.store.tables import source
+from services.kit.errors import ServiceFailure
+from services.kit.llm import LLM
 from services.kit.telemetry import log
 
 # The time for the store to answer: a busy one is not gone.
@@ -161,6 +164,16 @@ class Serving:
                     continue
                 log.info("serves the graph that was loaded", detail=self.graph.store.detail)
                 closures.create_task(self._close(before))
+
+    async def read_ahead(self, llm: LLM, every_s: float) -> None:
+        """Have a generator read the tables of each graph that is served, as soon as it answers, until cancelled."""
+        read: ServedGraph | None = None
+        while True:
+            if (graph := self.graph) is not read:
+                with suppress(ServiceFailure):
+                    await graph.answering.read_ahead(llm)
+                    read = graph
+            await asyncio.sleep(every_s)
 
     async def _close(self, graph: ServedGraph) -> None:
         try:

@@ -103,8 +103,27 @@ async def test_a_model_writes_sql_where_rules_do_not_understand(mesh: Services) 
     async with mesh.client("kg") as kg:
         question = {"query": "how many souls dwell in peru", "domain": "places"}
         body = (await kg.post("/kg/query", json=question)).json()
-    assert "CREATE TABLE country" in mesh.generator.requests[-1]["messages"][0]["content"]
+    asked = mesh.generator.requests[-1]["messages"][-1]["content"]
+    assert "CREATE TABLE country" in asked
+    assert "'Peru' is a country.name" in asked
     assert (body["mode"], body["status"], body["program"]) == ("sql", "ok", 'get_country("Peru")["population"]')
+
+
+@pytest.mark.parametrize(
+    ("query", "domain"),
+    [
+        ("how many souls dwell in South Americaa?", "places"),
+        ("how many souls dwell in south america?", "places"),
+        ("how many souls dwell in South America, says Zork?", "movie"),
+        ("how many souls dwell there?", "movie"),
+    ],
+)
+async def test_a_question_belongs_to_the_domain_whose_texts_it_says(mesh: Services, query: str, domain: str) -> None:
+    mesh.generator.reply = lambda _: "SELECT SUM(population) FROM country WHERE continent = 'South America'"
+    async with mesh.client("kg") as kg:
+        body = (await kg.post("/kg/query", json={"query": query, "domain": "movie"})).json()
+    assert body["domain"] == domain
+    assert (body["status"] == "ok") == (domain == "places")
 
 
 async def test_the_catalogue_lists_it(mesh: Services) -> None:

@@ -17,6 +17,7 @@ from services.kg.load import load
 from services.kg.serving import ServedGraph, Serving, open_graph
 from services.kg.store.engine import open_store
 from services.kit.concurrency import beside
+from services.kit.errors import ServiceUnavailable
 from tests.unit.kg.conftest import DIALECTS, database
 from tests.unit.kg.graph import disposed
 
@@ -64,6 +65,29 @@ async def serving(url: str) -> AsyncIterator[Serving]:
             yield served
     finally:
         served.graph.close()
+
+
+class ReadAhead(Closable):
+    """An `Answering` whose generator is not there at first."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    async def read_ahead(self, _: Any) -> None:
+        self.asked += 1
+        if self.asked == 1:
+            raise ServiceUnavailable("generator")
+
+
+async def test_the_generator_reads_the_tables_of_each_graph_as_soon_as_it_is_there() -> None:
+    first, second = ReadAhead(), ReadAhead()
+    served = Serving("sqlite:///", ServedGraph(cast(Any, None), cast(Answering, first)), cast(Any, None), leave_s=0.0)
+    async with beside(served.read_ahead(cast(Any, None), EVERY_S)):
+        await until(lambda: first.asked == 2)
+        served.graph = ServedGraph(cast(Any, None), cast(Answering, second))
+        await until(lambda: second.asked == 2)
+        await asyncio.sleep(5 * EVERY_S)
+    assert (first.asked, second.asked) == (2, 2)
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)

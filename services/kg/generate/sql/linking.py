@@ -18,12 +18,15 @@ from services.kg.generate.spans import Spot, asking_words
 from services.kg.generate.sql.schema import MAX_VALUE_CHARS, table_name
 from services.kg.language.catalogue import Function, Key
 from services.kg.store.names import normalise
+from services.kit.text.vocabulary import MONTHS, WEEKDAYS
 from services.kit.untrusted import one_line
 
 MOST_LINKS = 4
 MOST_COLUMNS = 2
 # Two spellings of a text, in percent.
 SAME_TEXT = 85.0
+# What English writes with a capital and is no name.
+_CAPITAL = frozenset((*MONTHS, *WEEKDAYS, "i"))
 # How a question says a value, the best first: word for word, misspelt, in part.
 _EXACT, _MISSPELT, _PARTIAL = range(3)
 
@@ -37,6 +40,11 @@ class Link:
     start: int  # of the question's words
     end: int
     how: int
+
+    @property
+    def is_telling(self) -> bool:
+        """Whether hardly any other question says so: several words, all of them or misspelt."""
+        return self.how != _PARTIAL and len(self.value.split()) > 1
 
 
 def linked_values(query: str, functions: Sequence[Function], values: Values, spots: Sequence[Spot]) -> list[Link]:
@@ -64,6 +72,11 @@ def linked_values(query: str, functions: Sequence[Function], values: Values, spo
 def links_text(links: Iterable[Link]) -> list[str]:
     """The lines of a prompt that say where values are stored."""
     return [f"{_quoted(one.value)} is a {' or a '.join(one.columns)}" for one in links]
+
+
+def capitals(query: str) -> list[int]:
+    """Where words of a question are written as names are, behind the first one and apart from days and months."""
+    return [one.start for one in words_of(query)[1:] if one.is_capital and one.text not in _CAPITAL]
 
 
 def with_stored_values(select: exp.Select, query: str, links: Sequence[Link]) -> None:
@@ -140,7 +153,9 @@ def _run(words: tuple[str, ...], said: Sequence[Word]) -> tuple[int, int, int] |
         pairs = [(word, said[index].text) for word, index in zip(words, places, strict=True)]
         if all(word == other or singular(word) == singular(other) for word, other in pairs):
             return places[0], places[-1], _EXACT
-        if all(is_same_word(word, other) for word, other in pairs):
+        # A single word in small letters may well be another one: advance for Advanced.
+        may_be_misspelt = len(pairs) > 1 or said[places[0]].is_capital
+        if may_be_misspelt and all(is_same_word(word, other) for word, other in pairs):
             return places[0], places[-1], _MISSPELT
     return None
 
@@ -163,7 +178,7 @@ def _part(words: tuple[str, ...], said: Sequence[Word], common: set[str]) -> tup
 def _apart(links: Iterable[Link]) -> Iterator[Link]:
     """Of values in places that overlap those of the longest; of one place those that are said best."""
     chosen: list[Link] = []
-    for one in sorted(links, key=lambda link: (link.how, link.start - link.end, link.start)):
+    for one in sorted(links, key=lambda link: (link.how == _PARTIAL, link.start - link.end, link.how, link.start)):
         overlapping = [other for other in chosen if other.start < one.end and one.start < other.end]
         if all((other.start, other.end, other.how) == (one.start, one.end, one.how) for other in overlapping):
             chosen.append(one)

@@ -5,8 +5,13 @@ from collections.abc import Collection, Iterator, Sequence
 
 from sqlglot import exp
 
-from services.kg.generate.ground import says_year
+from services.kg.generate.ground import named, says_year
+from services.kg.generate.rules.values import Values
 from services.kg.generate.spans import Spot
+from services.kg.generate.sql.schema import FEW_VALUES
+from services.kg.language.catalogue import Catalogue
+from services.kg.language.parse import parse_each
+from services.kg.language.tree import Call, Literal_, Query, Sort, Where
 from services.kg.store.names import normalise
 from services.kit.text import quantities
 from services.kit.text.numbers import numbers
@@ -107,6 +112,27 @@ def _is_end_of_year(literal: exp.Literal, day: tuple[str, str], query: str) -> b
     """Whether a comparison with a day is one with its year: "since 2021" with January 1, "after 2021" not."""
     is_after = isinstance(literal.parent, exp.GT) and _AFTER.search(query) is not None
     return isinstance(literal.parent, _RANGES) and (day == _LAST or (day == _FIRST and not is_after))
+
+
+def unsaid_texts(program: str, query: str, catalogue: Catalogue, domain: str, values: Values) -> Iterator[str]:
+    """Texts of a program's conditions that the question does not say, of keys with more of them than a prompt shows.
+
+    Of a few, which the model was shown, one may be meant in other words.
+    """
+    for one in parse_each(program, catalogue.spellings):
+        if not isinstance(one.statement, Query) or not isinstance(one.statement.source, Call):
+            continue
+        function = catalogue.function(one.statement.source.function, domain)
+        conditions = (
+            part for step in one.statement.steps if isinstance(step, Where | Sort) for part in step.conditions
+        )
+        for condition in conditions:
+            key = function.key(condition.key)
+            texts = [str(value.value) for value in condition.values if isinstance(value, Literal_)]
+            if key.kind == "text" and not key.entity and any(named(text, query) is None for text in texts):
+                shown = values.of(function, key.name)
+                if not 0 < len(shown) <= FEW_VALUES:
+                    yield from texts
 
 
 def left_out(program: str, spots: Sequence[Spot]) -> str:

@@ -15,9 +15,15 @@ from services.kg.generate.program import PROMPTS, RESERVE_S
 from services.kg.generate.rules.guessing import resolved
 from services.kg.generate.rules.values import Values
 from services.kg.generate.spans import Spot, Spotter, spots_in
-from services.kg.generate.sql.checking import columns_text, is_column_asked, is_said, looked_up
-from services.kg.generate.sql.linking import Link, linked_values, links_text, with_left_out_values, with_stored_values
-from services.kg.generate.sql.said import ask_of_any_year, asks_no_flag, left_out, order_by_age, unsaid
+from services.kg.generate.sql.linking import (
+    Link,
+    capitals,
+    linked_values,
+    links_text,
+    with_left_out_values,
+    with_stored_values,
+)
+from services.kg.generate.sql.said import ask_of_any_year, asks_no_flag, left_out, order_by_age, unsaid, unsaid_texts
 from services.kg.generate.sql.schema import tables_text
 from services.kg.generate.sql.tables import Untranslatable
 from services.kg.generate.sql.translate import parse_selects, translate
@@ -73,18 +79,28 @@ class SqlWriter:
             constraint=_ONE_LINE,
         )
         program = await asyncio.to_thread(self._program, completion.text, query, domain, spots, links)
-        if not await self._tells_what_is_asked(program, query, domain, budget):
-            log.info("sql", domain=domain, refused="no such column")
-            program = NOTHING
         return Written(program, self.name, completion.prompt_tokens, completion.completion_tokens)
 
-    async def _tells_what_is_asked(self, program: str, query: str, domain: str, budget: Budget) -> bool:
-        """Whether the fact that a program looks up is the one that the question asks for, where it does not say so."""
-        fact = looked_up(program, self.catalogue, domain) if program != NOTHING else None
-        if fact is None or is_said(fact[1].name, query):
-            return True
-        columns = await asyncio.to_thread(columns_text, fact[0], self.values)
-        return await is_column_asked(self.llm, query, fact[0], columns, budget.allow(reserve_s=RESERVE_S))
+    async def read_ahead(self, domain: str, llm: LLM, allow_s: float) -> None:
+        """Have a generator read what the prompts of a domain's questions share, so that it is in its cache.
+
+        Raises:
+            ServiceFailure: it gave no reply.
+        """
+        _, chat = await asyncio.to_thread(self._chat, "", "", domain, ())
+        await llm.chat(chat, max_tokens=1, allow_s=allow_s)
+
+    async def places_said(self, query: str, domain: str) -> set[tuple[int, int]]:
+        """Where a question says values by which it belongs to a domain: a text of several words, a misspelt name.
+
+        None where it also names, by a capital, what the domain has no text for: it is about something else.
+        """
+        spots = await spots_in(query, domain, self.spotter)
+        links = await asyncio.to_thread(linked_values, query, self.catalogue.domains[domain].shown, self.values, spots)
+        places = {(one.start, one.end) for one in links} | {one.place for one in spots}
+        if any(not any(start <= at < end for start, end in places) for at in capitals(query)):
+            return set()
+        return {(one.start, one.end) for one in links if one.is_telling}
 
     def _chat(
         self, query: str, question: str, domain: str, spots: Sequence[Spot]
@@ -124,7 +140,8 @@ class SqlWriter:
             return NOTHING
         program = ground("\n".join(programs), query, self.catalogue, domain, spots)
         program = self._with_whole_names(program, domain)
-        if left_out(program, spots):
+        said = " ".join((query, *(one.value for one in links)))
+        if left_out(program, spots) or any(unsaid_texts(program, said, self.catalogue, domain, self.values)):
             log.info("sql", domain=domain, refused="about something else")
             return NOTHING
         return program
