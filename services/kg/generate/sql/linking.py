@@ -15,7 +15,7 @@ from services.kg.generate.ground import WEAK_WORDS, Word, is_same_word, words_of
 from services.kg.generate.rules.inflection import singular
 from services.kg.generate.rules.values import PART, Values
 from services.kg.generate.spans import Spot, asking_words
-from services.kg.generate.sql.schema import MAX_VALUE_CHARS, table_name
+from services.kg.generate.sql.schema import table_name
 from services.kg.language.catalogue import Function, Key
 from services.kg.store.names import normalise
 from services.kit.text.vocabulary import MONTHS, WEEKDAYS
@@ -23,6 +23,8 @@ from services.kit.untrusted import one_line
 
 MOST_LINKS = 4
 MOST_COLUMNS = 2
+# A statement has to write the value whole.
+MAX_LINKED_CHARS = 120
 # Two spellings of a text, in percent.
 SAME_TEXT = 85.0
 # What English writes with a capital and is no name.
@@ -103,7 +105,7 @@ def with_left_out_values(select: exp.Select, links: Sequence[Link]) -> None:
 
 
 def _quoted(value: str) -> str:
-    return "'{}'".format(one_line(value)[:MAX_VALUE_CHARS].replace("'", "''"))
+    return "'{}'".format(one_line(value)[:MAX_LINKED_CHARS].replace("'", "''"))
 
 
 def _text_keys(functions: Sequence[Function]) -> Iterator[tuple[Function, Key]]:
