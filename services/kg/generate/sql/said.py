@@ -25,7 +25,7 @@ _AFTER = re.compile(r"\b(?:after|later than)\b")
 _EARLIEST = re.compile(r"\b(?:longest|oldest|earliest|first)\b")
 _LATEST = re.compile(r"\b(?:newest|latest|youngest|last|most recent(?:ly)?)\b")
 _MONTH = re.compile(r"%-(\d{2})-%")
-_ASKING = re.compile(r"\b(?:how (?:much|many)|when|where|whose|who)\b")
+_ASKING = re.compile(r"\b(?:how (?:much|many)|what|when|where|whose|who)\b")
 _ARTICLES = ("a", "an", "the")
 _DIGITS = re.compile(r"\d+(?:\.\d+)?")
 
