@@ -155,10 +155,10 @@ class Answering:
         return self._spotter is None or bool(await self._known(request.query, request.domain))
 
     async def _known(self, query: str, domain: str) -> set[tuple[int, int]]:
-        """Where a question says what a domain knows: names, and of an added one texts that only its rows have."""
+        """Where a question says what a domain knows: names, else texts of an added one that a model may ask for."""
         places = {spot.place for spot in await spots_in(query, domain, self._spotter)}
-        writer = self._writers.get("sql")
-        if places or not isinstance(writer, SqlWriter) or self._executor.catalogue.domains[domain].bundled:
+        writer, bundled = self._writers.get("sql"), self._executor.catalogue.domains[domain].bundled
+        if places or bundled or not self._settings.writes_sql or not isinstance(writer, SqlWriter):
             return places
         return await writer.places_said(query, domain)
 
@@ -181,9 +181,12 @@ class Answering:
             domain: that its caller named.
         """
         if not self._executor.catalogue.domains[request.domain].bundled:
-            writes = self._settings.kg_sql or self._settings.kg_base_model_writes
             # Who names a domain of one's own knows where the question belongs.
-            return "sql" if writes and (request.domain == domain or await self._names_entities(request)) else None
+            return (
+                "sql"
+                if self._settings.writes_sql and (request.domain == domain or await self._names_entities(request))
+                else None
+            )
         if not await self._names_entities(request):
             return None
         adapter, allow_s = self._settings.kg_adapter, budget.allow(LOOK_UP_CAP_S)

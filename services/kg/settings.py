@@ -39,5 +39,10 @@ class KgSettings(KitSettings, MeshUrls, EncoderSettings):
     kg_workers: int = Field(4, ge=1, le=64)
 
     @property
+    def writes_sql(self) -> bool:
+        """Whether a model may write SQL for a domain of one's own."""
+        return self.kg_sql or self.kg_base_model_writes
+
+    @property
     def execute_cap_s(self) -> float:
         return self.kg_live_cap_s if self.kg_live_url else self.kg_execute_cap_s

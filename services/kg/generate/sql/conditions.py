@@ -26,7 +26,8 @@ _OPERATORS: Mapping[type[exp.Expr], str] = {
 }
 _FLAGS = FLAG.split(", ")
 _MIRRORED = {"gt": "lt", "ge": "le", "lt": "gt", "le": "ge"}
-_MONTH = re.compile(r"%?-(\d{2})-%")
+# A month of whatever year.
+ANY_YEAR = re.compile(r"%?-(\d{2})-%")
 _BEGINNING_OF_DAY = re.compile(r"(\d{4}(?:-\d{2}){0,2})-?%")
 
 
@@ -136,8 +137,9 @@ def _alternatives(tables: Tables, condition: exp.Or) -> tuple[Key, list[str]]:
             raise Untranslatable("alternatives that are no values")
         keys.append(key)
         values += some
-    # "Who is or reports to Ann": the statement does not know which column has her name, of which the first is taken.
-    if keys[0] != keys[1] and values[0] != values[1]:
+    # "Who is or reports to Ann": the statement does not know which column has the text, of which the first is taken.
+    is_one_text = len(set(values)) == 1 and all(key.kind == "text" for key in keys)
+    if len(set(keys)) > 1 and not is_one_text:
         raise Untranslatable("alternatives of two columns")
     return keys[0], list(dict.fromkeys(values))
 
@@ -147,7 +149,7 @@ def _add_like(rows: Filter, key: Key, pattern: str) -> None:
     text = pattern.strip("%")
     if key.kind == "date" and (beginning := _BEGINNING_OF_DAY.fullmatch(pattern)):
         rows.conditions.append(f"eq({key.name}, {quote(beginning[1])})")
-    elif key.kind == "date" and (month := _MONTH.fullmatch(pattern)):
+    elif key.kind == "date" and (month := ANY_YEAR.fullmatch(pattern)):
         rows.conditions.append(f"like({key.name}, {quote(f'-{month[1]}-')})")
     elif key.kind in NUMERIC or key.kind == "date" or not text:
         raise Untranslatable(f"{key.name} is no text")

@@ -8,6 +8,7 @@ from sqlglot import exp
 from services.kg.generate.ground import named, says_year
 from services.kg.generate.rules.values import Values
 from services.kg.generate.spans import Spot
+from services.kg.generate.sql.conditions import ANY_YEAR
 from services.kg.generate.sql.schema import FEW_VALUES
 from services.kg.language.catalogue import Catalogue
 from services.kg.language.parse import parse_each
@@ -24,7 +25,6 @@ _RANGES = (exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Between)
 _AFTER = re.compile(r"\b(?:after|later than)\b")
 _EARLIEST = re.compile(r"\b(?:longest|oldest|earliest|first)\b")
 _LATEST = re.compile(r"\b(?:newest|latest|youngest|last|most recent(?:ly)?)\b")
-_MONTH = re.compile(r"%-(\d{2})-%")
 _ASKING = re.compile(r"\b(?:how (?:much|many)|what|when|where|whose|who)\b")
 _ARTICLES = ("a", "an", "the")
 _DIGITS = re.compile(r"\d+(?:\.\d+)?")
@@ -84,7 +84,7 @@ def _unsaid(where: exp.Where, query: str) -> Iterator[str]:
     figures |= set(_in_other_units(query))
     months = {number for name, number in MONTHS.items() if re.search(rf"\b{name}\b", query)}
     for literal in where.find_all(exp.Literal):
-        if literal.is_string and (of_year := _MONTH.fullmatch(str(literal.this))):
+        if literal.is_string and (of_year := ANY_YEAR.fullmatch(str(literal.this))):
             if int(of_year[1]) not in months | figures:
                 yield of_year[0]
             continue

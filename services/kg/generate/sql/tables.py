@@ -76,9 +76,8 @@ class Tables:
 
 def bases(select: exp.Select, functions: Mapping[str, Function]) -> Iterator[Tables]:
     """Each table of a SELECT as the one that has the columns of the others."""
-    tables = [one for one in select.find_all(exp.Table) if one.find_ancestor(exp.Select) is select]
     joined: dict[str, Function] = {}
-    for table in tables:
+    for table in tables_of(select):
         function = functions.get(table.name.lower())
         if function is None:
             raise Untranslatable(f"there is no table {table.name}")
@@ -91,6 +90,11 @@ def bases(select: exp.Select, functions: Mapping[str, Function]) -> Iterator[Tab
     for function in functions.values():
         if function not in joined.values():
             yield Tables(function, functions)
+
+
+def tables_of(select: exp.Select) -> list[exp.Table]:
+    """The tables that a SELECT itself is over, without those of another one within it."""
+    return [one for one in select.find_all(exp.Table) if one.find_ancestor(exp.Select) is select]
 
 
 def _is_by_columns(join: exp.Join) -> bool:

@@ -11,7 +11,7 @@ from services.kg.generate.rules.calls import call_of, project, sorted_call
 from services.kg.generate.rules.roles import subject_of
 from services.kg.generate.sql.conditions import Filter, conditions_of, filtered, resolves
 from services.kg.generate.sql.schema import table_name
-from services.kg.generate.sql.tables import Tables, Untranslatable, bases, parameter_of, role_of
+from services.kg.generate.sql.tables import Tables, Untranslatable, bases, parameter_of, role_of, tables_of
 from services.kg.language.catalogue import NUMERIC, Catalogue, Function, Key
 
 MAX_CHARS = 600
@@ -72,7 +72,7 @@ def _over_tables(select: exp.Select, functions: Mapping[str, Function]) -> tuple
 
 def _chains(select: exp.Select, functions: Mapping[str, Function]) -> Iterator[tuple[Tables, Tables]]:
     """Pairs of tables one of which has names of the other's things, either way round, the first one named first."""
-    named = [functions[one.name.lower()] for one in select.find_all(exp.Table)]
+    named = [functions[one.name.lower()] for one in tables_of(select)]
     pairs = [
         (one, other)
         for one in functions.values()

@@ -91,14 +91,12 @@ class SqlWriter:
         await llm.chat(chat, max_tokens=1, allow_s=allow_s)
 
     async def places_said(self, query: str, domain: str) -> set[tuple[int, int]]:
-        """Where a question says values by which it belongs to a domain: a text of several words, a misspelt name.
+        """Where a question without a name of a domain says texts of several words by which it belongs there.
 
         None where it also names, by a capital, what the domain has no text for: it is about something else.
         """
-        spots = await spots_in(query, domain, self.spotter)
-        links = await asyncio.to_thread(linked_values, query, self.catalogue.domains[domain].shown, self.values, spots)
-        places = {(one.start, one.end) for one in links} | {one.place for one in spots}
-        if any(not any(start <= at < end for start, end in places) for at in capitals(query)):
+        links = await asyncio.to_thread(linked_values, query, self.catalogue.domains[domain].shown, self.values, ())
+        if any(not any(one.start <= at < one.end for one in links) for at in capitals(query)):
             return set()
         return {(one.start, one.end) for one in links if one.is_telling}
 
