@@ -191,6 +191,10 @@ def writer(graph: tuple[Executor, NameIndex], generator: FakeGenerator) -> SqlWr
         ("who was born in June?", "SELECT name FROM author WHERE strftime('%m', born) = '06'", JUNES),
         ("who was born in June?", "SELECT name FROM author WHERE EXTRACT(MONTH FROM born) = 6", JUNES),
         ("who was born in June?", "SELECT name FROM author WHERE MONTH(born) = 7", "none"),
+        ("who was born?", "SELECT name FROM author WHERE born = ''", 'get_author(None) where(eq(born, ""))["name"]'),
+        ("who was born in June?", "SELECT name FROM author WHERE MONTH(born) = -1", "none"),
+        ("who was born in June?", "SELECT name FROM author WHERE MONTH(born) = '²'", "none"),
+        ("who was born in June?", "SELECT name FROM author WHERE strftime(born) = '06'", "none"),
         (
             "books of 400 grams?",
             "SELECT title FROM book WHERE weight = 0.4",

@@ -31,9 +31,10 @@ class Selection:
 def statement_of(roles: Roles, selection: Selection) -> str:
     """The one call; empty where the question asks for nothing of its rows."""
     function, names, keys = roles.function, selection.names, selection.keys
-    bare = not (keys or selection.conditions or selection.superlative or selection.counted)
-    if bare and (roles.tokens.find(english().doing) or not asks_about_it(roles.tokens)):
-        return ""
+    if not (keys or selection.conditions or selection.superlative):
+        may_be_bare = selection.counted or asks_about_it(roles.tokens)
+        if roles.tokens.find(english().doing) or not may_be_bare:
+            return ""
     aggregate = "LEN" if selection.counted else selection.aggregate
     prefix = f"{aggregate} " if aggregate else ""
     if facets := [one for one in keys if one in function.facets]:

@@ -1,4 +1,4 @@
-"""A statement beside its question: the numbers, days and names that both must have, and what `longest` is of days."""
+"""A statement beside its question: the numbers, days, texts and names that both must have, and what `longest` is."""
 
 import re
 from collections.abc import Collection, Iterator, Sequence
@@ -34,7 +34,7 @@ def order_by_age(select: exp.Select, query: str, dates: Collection[str]) -> None
     """Sort by days as the question's superlative wants it: who joined first has been there longest.
 
     Args:
-        dates: columns of days and years, in lower case.
+        dates: columns of days, in lower case.
     """
     order, text = select.args.get("order"), query.lower()
     is_early, is_late = _EARLIEST.search(text) is not None, _LATEST.search(text) is not None
@@ -48,12 +48,14 @@ def order_by_age(select: exp.Select, query: str, dates: Collection[str]) -> None
 def ask_of_any_year(select: exp.Select, query: str) -> None:
     """Make conditions on a month those of every year where the question says none: "in December"."""
     for one in list(select.find_all(exp.EQ, exp.Like)):
-        month = ""
-        if isinstance(one, exp.Like) and (day := _DAY.fullmatch(str(one.expression.this))):
+        if not isinstance(one.expression, exp.Literal):
+            continue
+        month, column, value = "", None, one.expression.name
+        if isinstance(one, exp.Like) and (day := _DAY.fullmatch(value)):
             column = one.this
             month = day[2] if day[2] and not day[3] and not says_year(day[1], query) else ""
-        elif (column := _of_months(one.this)) is not None and str(one.expression.this).isdigit():
-            month = f"{int(one.expression.this):02}"
+        elif value.isdecimal() and (column := _of_months(one.this)) is not None:
+            month = f"{int(value):02}"
         if month and isinstance(column, exp.Column):
             one.replace(exp.Like(this=column.copy(), expression=exp.Literal.string(f"%-{month}-%")))
 
@@ -61,7 +63,7 @@ def ask_of_any_year(select: exp.Select, query: str) -> None:
 def _of_months(value: exp.Expr) -> exp.Expr | None:
     """The column whose month a value is; None where it is something else."""
     is_month = isinstance(value, exp.Month) or (isinstance(value, exp.Extract) and value.name.upper() == "MONTH")
-    is_month |= isinstance(value, exp.TimeToStr) and value.args["format"].name == "%m"
+    is_month |= isinstance(value, exp.TimeToStr) and value.text("format") == "%m"
     return value.find(exp.Column) if is_month else None
 
 
