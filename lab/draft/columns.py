@@ -5,7 +5,16 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from lab.draft.vocabulary import deeds, measures, phrases_of, synonyms, units, words_of_names, words_of_unit
+from lab.draft.vocabulary import (
+    abbreviations,
+    deeds,
+    measures,
+    phrases_of,
+    synonyms,
+    units,
+    words_of_names,
+    words_of_unit,
+)
 from services.kg.generate.rules.english import english
 from services.kg.generate.rules.inflection import inflections, irregular, singular
 from services.kg.generate.rules.values import parts_of
@@ -52,6 +61,11 @@ _TRUTH = frozenset({"true", "false", "yes", "no", "y", "n"})
 _CURRENCIES = {sign: SYMBOLS[sign] for sign in "£$€"}
 # What a rate is by: `Rate (£/h)`.
 _BY = re.compile(rf"([{''.join(_CURRENCIES)}]) ?/ ?(?=[a-z])")
+# What a header says of a flag.
+_EITHER = re.compile(r"\W*\b(?:y ?/ ?n|yes ?/ ?no)\b\W*$", re.IGNORECASE)
+# "Cost/yr".
+_EVERY = re.compile(r"/ ?(?=(?:day|head|month|night|person|week|yr|year)\b)", re.IGNORECASE)
+_DOTTED = re.compile(r"([a-z]+)\.")
 _LETTERS = str.maketrans(
     {"ø": "o", "ł": "l", "ß": "ss", "æ": "ae", "œ": "oe", "²": "2", "³": "3", "%": " percent "}
     | {sign: f" {word} " for sign, word in _CURRENCIES.items()}
@@ -150,7 +164,17 @@ class Column:
             if "_" not in self.key and singular(self.key) != self.key:
                 # "What was downloaded most", of `downloads`.
                 words.append(singular(self.key))
-        return [*words, *self._words_of_parts]
+        return [*words, *self._words_of_parts, *self._written]
+
+    @property
+    def _written(self) -> list[str]:
+        """Its header's own words, where its name has others for them: "dob"."""
+        written = identifier(_EITHER.sub("", self.header))
+        if self._unit:
+            written = written.removesuffix(f"_{self._last}")
+        letters = written.split("_")
+        initials = ["".join(letters)] if all(len(one) == 1 for one in letters) else []
+        return [] if written == self.key else [written.replace("_", " "), *initials]
 
     @property
     def _words_of_parts(self) -> list[str]:
@@ -289,6 +313,15 @@ def identifier(text: str) -> str:
     return plain[:MAX_NAME].rstrip("_")
 
 
+def column_name(header: str) -> str:
+    """The name of a column in the graph, its abbreviations as words: `date_of_birth` of `D.O.B.`."""
+    words = f"_{identifier(_EVERY.sub(' per ', _EITHER.sub('', header)))}_"
+    dotted = _DOTTED.findall(header.casefold())
+    for short, whole in abbreviations(dotted).items():
+        words = words.replace(f"_{short}_", f"_{whole}_")
+    return words.strip("_")[:MAX_NAME].rstrip("_")
+
+
 def _ascii(text: str) -> str:
     """The words of a text in ASCII letters and digits, signs of currencies and percent as words, joined by `_`."""
     letters = _BY.sub(r"\1 per ", text).translate(_LETTERS).casefold()
@@ -304,7 +337,7 @@ def read_columns(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> list[
                 cells[index].append(stripped)
     columns: list[Column] = []
     for header, filled in zip(headers, cells, strict=True):
-        name = identifier(header)
+        name = column_name(header)
         if not name or not filled:
             continue
         figures = [one for one in filled if one.casefold() not in NO_NUMBER]

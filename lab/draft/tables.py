@@ -1,12 +1,13 @@
 """Tables of CSV files: their keys, the columns that name their rows, and joins by another table's keys."""
 
+import re
 from collections import Counter
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations, islice
 from pathlib import Path
 
-from lab.draft.columns import MAX_NAME, MOST_SORTS, Column, identifier, read_columns
+from lab.draft.columns import MAX_NAME, MOST_SORTS, Column, column_name, identifier, read_columns
 from lab.draft.vocabulary import deeds, singular, synonyms, words_of_names
 from services.kg.load.errors import LoadError
 from services.kg.load.files import check, header, records, suffix
@@ -27,6 +28,8 @@ MIN_TELLING = 20
 MOST_WORDS = 5
 # The column of names that a first and a last name make.
 FULL_NAME = "name"
+# The year or the part that a file's name ends in.
+_NUMBERS = re.compile(r"(?:_\d+)+$")
 # Names of columns that name a row.
 _NAMES = ("name", "title", "label", "surface")
 
@@ -149,8 +152,9 @@ def read_tables(paths: Sequence[Path], prefix: str = "", reserved: Container[str
         LoadError: a file cannot be read, is no CSV, has no rows, or is called as another.
     """
     tables: dict[str, CsvTable] = {}
+    alike = Counter(map(_name_of, paths))
     for path in paths:
-        table = _read(path)
+        table = _read(path, _name_of(path) if alike[_name_of(path)] == 1 else singular(identifier(_stem(path))))
         if table.name in reserved:
             table.name = f"{prefix}_{table.name}"[:MAX_NAME].rstrip("_")
         if (other := tables.get(table.name)) is not None:
@@ -173,7 +177,17 @@ def read_tables(paths: Sequence[Path], prefix: str = "", reserved: Container[str
     return sorted(tables.values(), key=lambda one: (not one.names_things, len(one.joins)))
 
 
-def _read(path: Path) -> CsvTable:
+def _stem(path: Path) -> str:
+    return path.name.partition(".")[0]
+
+
+def _name_of(path: Path) -> str:
+    """The name of a file's table: `licence` of `Licences 2025.csv`."""
+    name = identifier(_stem(path))
+    return singular(_NUMBERS.sub("", name) or name)
+
+
+def _read(path: Path, name: str) -> CsvTable:
     check(path)
     if suffix(path) not in (".csv", ".tsv"):
         raise LoadError(f"{path} is no .csv or .tsv file")
@@ -184,7 +198,6 @@ def _read(path: Path) -> CsvTable:
         places = [headers.index(one) for one in name_parts]
         rows = [[*row, _full_name([row[place].strip() for place in places])] for row in rows]
         headers = [*headers, FULL_NAME]
-    name = singular(identifier(path.name.partition(".")[0]))
     columns = read_columns(headers, rows)
     if not name or not columns:
         raise LoadError(f"{path} has no rows under a header")
@@ -198,7 +211,7 @@ def _read(path: Path) -> CsvTable:
 
 def _name_parts(headers: Sequence[str]) -> tuple[str, ...]:
     """The columns of a person's first and last name; empty without them, or if another column has both."""
-    names = {identifier(one): one for one in headers}
+    names = {column_name(one): one for one in headers}
     if names.keys() & {FULL_NAME, "full_name"}:
         return ()
     parts = [next((names[one] for one in names if one in words_of_names(kind)), "") for kind in ("firsts", "lasts")]

@@ -1,5 +1,6 @@
 """The vocabulary of names, from the YAML files beside: units, measures, synonyms, deeds; and singular and plural."""
 
+from collections.abc import Collection
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, cast
@@ -53,6 +54,16 @@ def _verbs_of_doer(noun: str) -> list[str]:
 def _synonyms() -> list[list[str]]:
     groups = cast(list[str], Folder(files("lab.draft")).content("synonyms.yaml").data)
     return [group.split(", ") for group in groups]
+
+
+def abbreviations(dotted: Collection[str]) -> dict[str, str]:
+    """What headers shorten, with the whole words.
+
+    Args:
+        dotted: words of the header with a dot.
+    """
+    table = _table("abbreviations.yaml")
+    return table["always"] | {short: whole for short, whole in table["dotted"].items() if short in dotted}
 
 
 @cache

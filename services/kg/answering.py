@@ -13,9 +13,12 @@ from proto.kg import KgEntity, KgExecuteRequest, KgMode, KgRequest, KgResponse, 
 from services.kg.errors import ParseError
 from services.kg.execute import ASKER, Executor
 from services.kg.generate.base import Writer, Written
+from services.kg.generate.rules.interrogatives import asks_for_all
 from services.kg.generate.rules.lexicon import lexicons
 from services.kg.generate.spans import Spotter, spots_in
 from services.kg.generate.sql import SqlWriter
+from services.kg.generate.sql.checking import NO_COLUMN, choose_column, look_up, tells_all
+from services.kg.generate.sql.writer import NOTHING
 from services.kg.live import LiveExecutor
 from services.kg.outcome import Outcome
 from services.kg.settings import KgSettings
@@ -24,6 +27,7 @@ from services.kg.verbalize import verbalize
 from services.kit.budget import Budget
 from services.kit.errors import ServiceFailure
 from services.kit.llm import LLM
+from services.kit.telemetry import log
 
 # Statuses from best to worst: a program is as good as its best statement.
 ORDER: tuple[KgStatus, ...] = (
@@ -54,7 +58,8 @@ class Attempt:
     outcomes: tuple[Outcome, ...]
     write_ms: float = 0.0
     execute_ms: float = 0.0
-    calls: int = 0
+    calls: int = 0  # to the generator
+    is_repaired: bool = False
 
     @property
     def status(self) -> KgStatus:
@@ -115,7 +120,7 @@ class Answering:
             # Rules cost milliseconds and are right more often than small models; a model fails elsewhere than they do.
             attempt = await self._program("rules", task)
         degraded: list[Degradation] = []
-        if request.mode == "auto" and attempt.status not in ANSWERED:
+        if request.mode == "auto" and (attempt.status not in ANSWERED or self._is_vague(attempt, task.request)):
             try:
                 if mode := await self._model_mode(task.request, request.domain, writing):
                     attempt = _better(attempt, await self._program(mode, task))
@@ -123,6 +128,16 @@ class Answering:
                 reason = error.reason if isinstance(error, ServiceFailure) else "timeout"
                 degraded.append(Degradation(stage="generator", reason=reason, detail="rules alone wrote the program"))
         return self._response(attempt, task.request, now, degraded)
+
+    def _is_vague(self, attempt: Attempt, request: KgRequest) -> bool:
+        """Whether rules found all that is known of what a question names, and it may ask for one thing of it.
+
+        Only in an added domain, whose words nobody has gone through, a model may know which.
+        """
+        catalogue = self._executor.catalogue
+        if catalogue.domains[request.domain].bundled:
+            return False
+        return tells_all(attempt.written.program, catalogue) and not asks_for_all(request.query)
 
     async def _place(self, task: _Task) -> tuple[_Task, Attempt | None]:
         """The task in the domain that its question belongs to, with the attempt of the rules there, if they ran.
@@ -216,7 +231,39 @@ class Answering:
         except ParseError as error:
             failed = Outcome(written.program[:200], "parse_error", message=str(error))
             attempt = Attempt(written, (failed,))
-        return replace(attempt, write_ms=write_ms, calls=int(written.completion_tokens > 0))
+        attempt = replace(attempt, write_ms=write_ms, calls=int(written.completion_tokens > 0))
+        return await self._checked(attempt, task) if mode == "sql" else attempt
+
+    async def _checked(self, attempt: Attempt, task: _Task) -> Attempt:
+        """The attempt, or one without a program where it tells another thing of a row than the question asks for."""
+        query, domain = task.request.query, task.request.domain
+        program = attempt.written.program
+        fact = look_up(program, self._executor.catalogue, domain) if attempt.status in ANSWERED else None
+        if fact is None or fact.is_said(query):
+            return attempt
+        began = time.monotonic()
+        row = next(iter(attempt.outcomes[-1].rows), {})
+        try:
+            choice = await choose_column(
+                self._llm, query, fact, row, allow_s=task.budget.allow(reserve_s=EXECUTE_RESERVE_S)
+            )
+        except (ServiceFailure, TimeoutError):
+            return attempt
+        written = replace(
+            attempt.written,
+            prompt_tokens=attempt.written.prompt_tokens + choice.prompt_tokens,
+            completion_tokens=attempt.written.completion_tokens + choice.completion_tokens,
+        )
+        attempt = replace(
+            attempt,
+            written=written,
+            write_ms=attempt.write_ms + (time.monotonic() - began) * 1000,
+            calls=attempt.calls + 1,
+        )
+        if choice.text != NO_COLUMN:
+            return attempt
+        log.info("sql", domain=domain, refused="no such column")
+        return replace(attempt, written=replace(written, program=NOTHING), outcomes=())
 
     async def _program(self, mode: KgMode, task: _Task) -> Attempt:
         """A program by one writer, with its outcomes.
@@ -234,7 +281,8 @@ class Answering:
         except (ServiceFailure, TimeoutError):
             return first
         better = second if RANK[second.status] < RANK[first.status] else first
-        return replace(better, write_ms=first.write_ms + second.write_ms, calls=first.calls + second.calls)
+        write_ms, calls = first.write_ms + second.write_ms, first.calls + second.calls
+        return replace(better, write_ms=write_ms, calls=calls, is_repaired=True)
 
     async def _run(self, written: Written, domain: str, now: datetime, seconds: float) -> Attempt:
         began = time.monotonic()
@@ -269,7 +317,7 @@ class Answering:
             text="\n".join(text for text in texts if text),
             settled=settle(question, attempt.outcomes, lexicons(catalogue)),
             degraded=tuple(degraded),
-            repaired=attempt.calls > 1,
+            repaired=attempt.is_repaired,
             llm_calls=attempt.calls,
             prompt_tokens=written.prompt_tokens,
             completion_tokens=written.completion_tokens,

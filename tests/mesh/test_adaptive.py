@@ -134,3 +134,64 @@ async def test_polite_phrases_are_not_shown_to_the_model(services: Services, gat
     await gateway.post("/answer", json=QUESTION)
     prompt = services.generator.requests[0]["messages"][-1]["content"]
     assert "Question: who built the harbour light?" in prompt
+
+
+BUILT = (
+    "The Harbour Light was built by Marta Lindqvist in 1864. " + "Its lamp was lit each evening by the keeper. " * 10
+)
+OTHERS = [f"House number {number} of the street was painted white. " * 8 for number in range(4)]
+SLOW = {"prefill_tokens_per_s": 50}
+
+
+async def read_slowly(services: Services, **change: Any) -> dict[str, Any]:
+    """The answer of a generator that takes seconds for the passages behind the best ones."""
+    async with services.usual(**SLOW) as gateway:
+        return await answer_to(gateway, QUESTION | {"evidence": [BUILT, *OTHERS]} | change)
+
+
+def prompts_of(services: Services) -> list[str]:
+    return [request["messages"][-1]["content"] for request in services.generator.requests]
+
+
+async def test_a_slow_generator_reads_the_best_passages_first(
+    services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fitted(monkeypatch)
+    says(services, "Marta Lindqvist")
+    body = await read_slowly(services)
+    (prompt,) = prompts_of(services)
+    assert body["answer"] == "Marta Lindqvist"
+    assert "House number 0" in prompt
+    assert "House number 3" not in prompt
+    assert len(body["citations"]) < 1 + len(OTHERS)
+
+
+async def test_a_generator_that_reads_all_soon_is_asked_once(
+    services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fitted(monkeypatch)
+    says(services, "Marta Lindqvist")
+    await ask(services, evidence=[BUILT, *OTHERS])
+    (prompt,) = prompts_of(services)
+    assert "House number 3" in prompt
+
+
+async def test_arithmetic_reads_all_passages(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
+    fitted(monkeypatch)
+    services.generator.adapters = ["answer"]
+    says(services, "four")
+    await read_slowly(services, query="how many more lamps than houses are there?")
+    assert all("House number 3" in prompt for prompt in prompts_of(services))
+
+
+@pytest.mark.parametrize("first", ["i don't know", "Jonas Berg"])
+async def test_what_the_best_passages_leave_unsure_is_read_on(
+    services: Services, monkeypatch: pytest.MonkeyPatch, first: str
+) -> None:
+    """The second prompt begins as the first one, so that an engine which caches prompts reads on where it stopped."""
+    fitted(monkeypatch)
+    services.generator.reply = lambda body: "Marta Lindqvist" if "House number 3" in str(body["messages"]) else first
+    body = await read_slowly(services)
+    best, everything = prompts_of(services)
+    assert body["answer"] == "Marta Lindqvist"
+    assert everything.startswith(best.partition("</document>\n\n")[0])

@@ -99,12 +99,14 @@ async def test_a_model_writes_under_the_domains_grammar_and_without_an_adapter(m
 
 
 async def test_a_model_writes_sql_where_rules_do_not_understand(mesh: Services) -> None:
-    mesh.generator.reply = lambda _: "SELECT population FROM country WHERE name = 'Peru'"
+    sql = "SELECT population FROM country WHERE name = 'Peru'"
+    mesh.generator.reply = lambda body: "population" if "choice" in body["structured_outputs"] else sql
     async with mesh.client("kg") as kg:
         question = {"query": "how many souls dwell in peru", "domain": "places"}
         body = (await kg.post("/kg/query", json=question)).json()
-    asked = mesh.generator.requests[-1]["messages"][-1]["content"]
+    asked, checked = (request["messages"][-1]["content"] for request in mesh.generator.requests)
     assert "CREATE TABLE country" in asked
+    assert "Found: population = 3" in checked
     assert "'Peru' is a country.name" in asked
     assert (body["mode"], body["status"], body["program"]) == ("sql", "ok", 'get_country("Peru")["population"]')
 

@@ -123,11 +123,28 @@ def chat(
 
 
 async def complete(
-    context: Context, messages: Sequence[Message], *, max_tokens: int, adapter: str = "", reserve_s: float = 0.0
+    context: Context,
+    messages: Sequence[Message],
+    *,
+    max_tokens: int,
+    adapter: str = "",
+    reserve_s: float = 0.0,
+    cached_tokens: int = 0,
 ) -> Completion | None:
-    """The generator's reply to messages that ask for an answer; tried even where the time allows hardly any."""
+    """The generator's reply to messages that ask for an answer; tried even where the time allows hardly any.
+
+    Args:
+        cached_tokens: prompt tokens that the engine has cached from the call before.
+    """
     request = Request(
-        "generate", messages, max_tokens, MIN_ANSWER_TOKENS, optional=False, adapter=adapter, logprobs=True
+        "generate",
+        messages,
+        max_tokens,
+        MIN_ANSWER_TOKENS,
+        optional=False,
+        cached_tokens=cached_tokens,
+        adapter=adapter,
+        logprobs=True,
     )
     return await ask(context, request, Allowance(reserve_s=reserve_s))
 

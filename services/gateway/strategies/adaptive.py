@@ -8,6 +8,7 @@ from typing import ClassVar, Literal
 from proto.options import Options
 from proto.read import ReadResponse
 from services.gateway import calibration, confidence, prompts
+from services.gateway.calculator.wanted import asks_arithmetic
 from services.gateway.confidence import Confidence, Observation
 from services.gateway.context import Context
 from services.gateway.evidence import Evidence
@@ -46,6 +47,10 @@ SAMPLE_TOKENS = 32
 # Accuracy of rules over typed facts where it was measured (57 of 58).
 SETTLED = 0.98
 CHOICES: tuple[Literal["yes", "no"], ...] = ("yes", "no")
+# Tokens of the best passages, which are read alone at first where reading the others takes longer than this.
+FIRST_TOKENS, FIRST_SAVES_S = 400, 1.5
+# Questions that one passage answers, as far as the classifier can tell.
+OF_ONE_PASSAGE = frozenset({"simple", "simple_w_condition", "unknown"})
 PROMPTS = {name: prompts.load(name) for name in ("adaptive", "calculate", "closed_book", "entities", TAUGHT_PROMPT)}
 CHECK = prompts.load_turn("check")
 
@@ -141,7 +146,7 @@ class Adaptive(Strategy):
         Args:
             replies: from earlier sources; this one's is added.
         """
-        run, question = context.run, context.question
+        run = context.run
         run.signals = {}
         classification = await context.classification()
         abstention = run.hold(unread(evidence))
@@ -149,11 +154,56 @@ class Adaptive(Strategy):
         if evidence and not passages:
             return (await self._extract(context, abstention))[1]
         abstention = run.hold(Draft(evidence=tuple(passages)))
+        best = await self._best(context, passages) if classification.question_type in OF_ONE_PASSAGE else []
         # Side by side, so that a generator that hangs does not delay the reader.
-        first, (reading, extracted) = await both(self._generate(context, passages), self._extract(context, abstention))
+        first, (reading, extracted) = await both(
+            self._generate(context, best or passages), self._extract(context, abstention)
+        )
+        fallback = extracted
+        if best and first.completion is not None:
+            draft = await self._draft(context, first, first.completion.samples[0], reading, [*replies])
+            if self._is_sure(context, draft, first.adapter):
+                run.decide("passages", f"the {len(best)} best of {len(passages)} are enough")
+                return draft
+            fallback = run.hold(draft if draft.kind == "answer" else extracted)
+            first = await self._generate(context, passages, cached_tokens=estimate(first.messages))
         if first.completion is None:
-            return extracted
-        sample = first.completion.samples[0]
+            return fallback
+        weighed = await self._draft(context, first, first.completion.samples[0], reading, replies)
+        if weighed.kind != "unknown":
+            return weighed
+        return replace(weighed, candidates=behind(extracted.candidates, len(first.evidence) - len(passages)))
+
+    async def _best(self, context: Context, passages: Sequence[Evidence]) -> list[Evidence]:
+        """The best passages to read alone at first; none where all are read as soon, or one will not do."""
+        tokens = sum(estimate_tokens(item.text) for item in passages)
+        saved_s = context.mesh.speed.seconds(tokens - FIRST_TOKENS, 0)
+        gives_all = context.question.every_answer or not self.settings.abstain
+        if gives_all or saved_s < FIRST_SAVES_S or asks_arithmetic(context.question.query):
+            return []
+        best = await fit(context, passages, max_tokens=FIRST_TOKENS)
+        return best if len(best) < len(passages) else []
+
+    def _is_sure(self, context: Context, draft: Draft, adapter: str) -> bool:
+        """Whether an answer would be given however much a wrong one cost."""
+        model = context.mesh.calibration.choose(context.mesh.llm.model, adapter)
+        return draft.kind == "answer" and model is not None and draft.confidence >= model.answer.thresholds["high"]
+
+    async def _draft(
+        self,
+        context: Context,
+        first: FirstReply,
+        sample: Sample,
+        reading: ReadResponse | None,
+        replies: list[Normalized],
+    ) -> Draft:
+        """The generator's reply, weighed.
+
+        Args:
+            sample: of the reply.
+            replies: from earlier sources; this one is added.
+        """
+        question, classification = context.question, await context.classification()
         reply = normalize_sample(sample)
         observation = Observation(
             question.query,
@@ -168,10 +218,7 @@ class Adaptive(Strategy):
         )
         replies.append(reply)
         draft = Draft(reply.answer, reply.kind, 0.0, _source(first.evidence), tuple(first.evidence))
-        weighed = await self._assess(context, Attempt(draft, observation, first))
-        if weighed.kind != "unknown":
-            return weighed
-        return replace(weighed, candidates=behind(extracted.candidates, len(first.evidence) - len(passages)))
+        return await self._assess(context, Attempt(draft, observation, first))
 
     async def _assess(self, context: Context, attempt: Attempt) -> Draft:
         """The draft unchanged where every answer is wanted, else weighed by the confidence of who answered."""
@@ -217,7 +264,7 @@ class Adaptive(Strategy):
             return replace(weighed, answer=INVALID, kind="invalid_question")
         return replace(weighed, answer=UNKNOWN, kind="unknown", source="none")
 
-    async def _generate(self, context: Context, passages: Sequence[Evidence]) -> FirstReply:
+    async def _generate(self, context: Context, passages: Sequence[Evidence], *, cached_tokens: int = 0) -> FirstReply:
         """The generator's first reply, with calculations where the question asks for them."""
         question, adapter = context.question, self.settings.web_answer_adapter
         has_adapter = await serves_adapter(context, adapter)
@@ -227,7 +274,13 @@ class Adaptive(Strategy):
             evidence = [*await self._calculate(context, passages), *passages]
         prompt = PROMPTS[TAUGHT_PROMPT if has_adapter else "adaptive"]
         messages = chat(prompt, plain(question.query), question.query_time, evidence)
-        completion = await complete(context, messages, max_tokens=self.settings.max_answer_tokens, adapter=adapter)
+        completion = await complete(
+            context,
+            messages,
+            max_tokens=self.settings.max_answer_tokens,
+            adapter=adapter,
+            cached_tokens=cached_tokens,
+        )
         return FirstReply(completion, messages, evidence, adapter if has_adapter else "")
 
     async def _extract(self, context: Context, abstention: Draft) -> tuple[ReadResponse | None, Draft]:

@@ -1,23 +1,35 @@
 """Who writes the program in the mode `auto`: rules first, a model that can where theirs finds nothing."""
 
 from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
+import httpx
 import pytest
 
 from proto.kg import KgExecuteRequest, KgMode, KgRequest, KgStatus
 from services.kg.answering import Answering, Attempt
 from services.kg.definition.domain import read_catalogue
 from services.kg.domains import CATALOGUE
+from services.kg.entities import NameIndex
+from services.kg.execute import Executor
 from services.kg.generate.base import Written
-from services.kg.generate.spans import Spot
+from services.kg.generate.rules.values import Values
+from services.kg.generate.spans import Spot, Spotter
+from services.kg.generate.sql import SqlWriter
 from services.kg.language.catalogue import Catalogue
 from services.kg.outcome import Outcome
 from services.kg.settings import KgSettings
 from services.kit.budget import Budget
+from services.kit.client import ServiceClient, http_client
 from services.kit.errors import ServiceTimeout
+from services.kit.llm import LLM
+from tests.mesh.fakes import FakeGenerator
 from tests.places.store import DOMAINS
+from tests.unit.kg.graph import ASKED
+from tests.unit.kg.library import drafted_graph
 
 pytestmark = pytest.mark.anyio
 
@@ -130,6 +142,78 @@ async def test_a_model_writes_sql_for_a_domain_of_ones_own(
     answering = OwnDomain({"rules": "no_program", "sql": "ok", "program": "ok"}, Spots(), settings)
     await answering.answer(KgRequest(query=query, domain=domain), Budget(5))
     assert answering.modes == modes
+
+
+@pytest.mark.parametrize(
+    ("query", "program", "modes"),
+    [
+        ("who runs Peru?", 'get_country("Peru")', ["rules", "sql"]),
+        ("tell me about Peru", 'get_country("Peru")', ["rules"]),
+        ("what is the area of Peru?", 'get_country("Peru")["area"]', ["rules"]),
+    ],
+)
+async def test_a_model_is_asked_where_rules_only_tell_all_there_is(query: str, program: str, modes: list[str]) -> None:
+    class Rules(OwnDomain):
+        async def _program(self, mode: KgMode, task: Any) -> Attempt:
+            return replace(await super()._program(mode, task), written=Written(program, mode))
+
+    answering = Rules({"rules": "ok", "sql": "empty"}, Spots(), KgSettings(kg_sql=True))
+    response: Any = await answering.answer(KgRequest(query=query, domain="places"), Budget(5))
+    assert answering.modes == modes
+    assert response == (program, [])
+
+
+COUNTRY = "SELECT country FROM author WHERE name = 'Cy Page'"
+
+
+@pytest.mark.parametrize(
+    ("query", "statement", "choice", "program"),
+    [
+        ("where is Cy Page from?", COUNTRY, "country", 'get_author("Cy Page")["country"]'),
+        ("who employs Cy Page?", COUNTRY, "none", "none"),
+        ("who employs Cy Page?", COUNTRY, "name", 'get_author("Cy Page")["country"]'),
+        # What the question says, and what no near column is mistaken for, is not asked about.
+        ("the country of Cy Page?", COUNTRY, "", 'get_author("Cy Page")["country"]'),
+        (
+            "who is it?",
+            "SELECT name FROM author WHERE country = 'Norway'",
+            "",
+            'get_author(None) where(eq(country, "Norway"))["name"]',
+        ),
+        (
+            "Is By Night sold?",
+            "SELECT in_print FROM book WHERE title = 'By Night'",
+            "",
+            'get_book("By Night")["in_print"]',
+        ),
+        (
+            "what lies on top?",
+            "SELECT price FROM book ORDER BY price DESC LIMIT 1",
+            "",
+            'get_book(None) sort(None, -price)["title", "price"][:1]',
+        ),
+    ],
+)
+async def test_a_near_column_is_not_told_for_one_that_is_not_there(
+    tmp_path: Path, query: str, statement: str, choice: str, program: str
+) -> None:
+    generator = FakeGenerator(lambda body: choice if "choice" in body["structured_outputs"] else statement)
+    async with http_client(httpx.ASGITransport(generator.app)) as http:
+        llm = LLM(ServiceClient("generator", "http://g", http))
+        with drafted_graph(tmp_path, "library") as (engine, catalogue):
+            names = NameIndex(engine, catalogue)
+            spotter = Spotter(engine, catalogue)
+            writers = {"sql": SqlWriter(llm, catalogue, names, Values(engine), spotter)}
+            answering = Answering(Executor(engine, names, catalogue), writers, {}, llm, KgSettings(), spotter=spotter)
+            request = KgRequest(query=query, domain="library", mode="sql", query_time=ASKED)
+            response = await answering.answer(request, Budget(10))
+            answering.close()
+    assert (response.program, response.status) == (program, "no_program" if program == "none" else "ok")
+    assert (response.llm_calls, response.repaired) == (1 + bool(choice), False)
+    if choice:
+        asked = generator.requests[1]
+        assert asked["structured_outputs"]["choice"][-1] == "none"
+        assert asked["messages"][-1]["content"].endswith(f"Found: country = Peru\nQuestion: {query}")
 
 
 class Runs:

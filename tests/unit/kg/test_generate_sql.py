@@ -1,6 +1,7 @@
 """SQL of a model as programs: what they find, and what is no program."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -8,7 +9,7 @@ import pytest
 
 from services.kg.entities import NameIndex
 from services.kg.execute import Executor
-from services.kg.generate.rules.values import Values
+from services.kg.generate.rules.values import Values, parts_of
 from services.kg.generate.spans import Spotter
 from services.kg.generate.sql import SqlWriter
 from services.kg.generate.sql.linking import linked_values, links_text
@@ -155,6 +156,39 @@ LATEST = EARLIEST.replace("born", "-born")
 ESSAYS_IN_PRINT = 'get_book(None) where(eq(in_print, true), eq(genre, "Essay"))["title"]'
 JUNES = 'get_author(None) where(like(born, "-06-"))["name"]'
 IN_JUNE = 'get_author(None) where(eq(born, "1950-06"))["name"]'
+
+
+@pytest.mark.parametrize(
+    ("place", "condition"),
+    [
+        ("Chapel", 'like(places_nearby, "Chapel")'),
+        # Alone in one row, among others in two.
+        ("Inn", 'like(places_nearby, "Inn")'),
+        ("hap", 'eq(places_nearby, "hap")'),
+        ("Mill", 'eq(places_nearby, "Mill")'),
+    ],
+)
+async def test_a_text_that_cells_list_among_others_is_looked_for_in_them(
+    tmp_path: Path, place: str, condition: str
+) -> None:
+    reply = f"SELECT harbour_name FROM harbour WHERE places_nearby = '{place}'"  # noqa: S608
+    with drafted_graph(tmp_path, "coast") as (engine, catalogue):
+        names = NameIndex(engine, catalogue)
+        sql = writer((Executor(engine, names, catalogue), names), FakeGenerator(lambda _: reply))
+        written = await sql.write(f"harbours near a {place}", query_time=ASKED, domain="coast", budget=Budget(5))
+    assert written.program == f'get_harbour(None) where({condition})["harbour_name"]'
+
+
+@pytest.mark.parametrize(
+    ("cells", "items"),
+    [
+        (["PC, Switch", "Switch, Xbox", "PC; Xbox"], ["PC", "Switch", "Xbox"]),
+        (["wash / cut", "cut / dye", "dye/wash"], ["cut", "dye", "wash"]),
+        (["Ross, Anna", "Orr, Ben", "Marsh, Cleo"], []),
+    ],
+)
+def test_cells_that_share_items_are_lists(cells: list[str], items: list[str]) -> None:
+    assert parts_of(cells) == items
 
 
 def writer(graph: tuple[Executor, NameIndex], generator: FakeGenerator) -> SqlWriter:

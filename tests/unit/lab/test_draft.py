@@ -11,7 +11,7 @@ from sqlalchemy import text
 from typer.testing import CliRunner
 
 from lab.draft import DraftError, draft
-from lab.draft.columns import guess_type, identifier, read_columns
+from lab.draft.columns import column_name, guess_type, identifier, read_columns
 from lab.draft.tables import read_tables
 from lab.draft.vocabulary import plural, singular
 from services.cli.ending import USAGE
@@ -68,6 +68,42 @@ def test_the_narrowest_type_of_all_values_is_taken(values: tuple[str, ...], type
 )
 def test_headers_become_names(header: str, name: str) -> None:
     assert identifier(header) == name
+
+
+@pytest.mark.parametrize(
+    ("header", "name"),
+    [
+        ("D.O.B.", "date_of_birth"),
+        ("E-mail", "email"),
+        ("Next appt.", "next_appointment"),
+        ("Cost/yr (EUR)", "cost_per_year_eur"),
+        ("Encr. Y/N", "encrypted"),
+        ("Paid (yes/no)", "paid"),
+        # Only the dot says that it is short for something.
+        ("Cat.", "category"),
+        ("Cat", "cat"),
+        ("Rep. by", "reported_by"),
+        ("Time (min.)", "time_min"),
+        ("Y/N", ""),
+    ],
+)
+def test_abbreviations_of_headers_become_words(header: str, name: str) -> None:
+    assert column_name(header) == name
+
+
+def test_the_abbreviation_still_asks_for_its_column() -> None:
+    columns = read_columns(("Pet", "D.O.B.", "Wt (kg)"), [("Rex", "2020-01-01", "4.5"), ("Tom", "2021-01-01", "5.5")])
+    assert [column.key for column in columns] == ["pet", "date_of_birth", "weight"]
+    assert {"d o b", "dob"} < set(columns[1].words)
+    assert "wt" in columns[2].words
+
+
+def test_tables_of_one_year_are_called_without_it_where_no_other_is(tmp_path: Path) -> None:
+    rows = [("seat", "price"), ("S1", "4"), ("S2", "5")]
+    first = write(tmp_path, "Tickets 2024.csv", rows)
+    assert [one.name for one in read_tables([first])] == ["ticket"]
+    second = write(tmp_path, "Tickets 2025.csv", rows)
+    assert sorted(one.name for one in read_tables([first, second])) == ["tickets_2024", "tickets_2025"]
 
 
 def test_columns_of_one_name_stay_apart_and_empty_ones_go() -> None:

@@ -168,6 +168,8 @@ def _tokens(lexicon: Lexicon, question: Question, values: Values | None) -> Toke
     keyed = ((*phrases, *adjectives) for phrases, adjectives in _keyed(lexicon))
     for phrases in (*keyed, lexicon.every_noun, *general, *_values(lexicon, values)):
         tokens.take(*tokens.find(phrases))
+    # Keys of dates have some of these words: the since of `client_since` in "since the start of 2020".
+    tokens.take(*tokens.find_all((*words.after, *words.since, *words.before, *words.until)))
     tokens.take(*(number.place for number in tokens.numbers))
     return tokens
 

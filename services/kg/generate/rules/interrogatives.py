@@ -1,6 +1,7 @@
 """What a question asks for by its first words: a date, people, an amount, yes or no."""
 
 from services.kg.generate.rules.english import english
+from services.kg.generate.rules.phrases import compiled
 from services.kg.generate.rules.tokens import Tokens
 
 
@@ -14,6 +15,11 @@ def asks_who(tokens: Tokens) -> bool:
     return tokens.word(0) == "who"
 
 
+def asks_what(tokens: Tokens) -> bool:
+    """Whether the question wants what something is, and no rows: "what is her email", and not "what books"."""
+    return tokens.word(0) in ("what's", "whats") or (tokens.word(0) == "what" and tokens.word(1) in ("is", "are"))
+
+
 def asks_whether(tokens: Tokens) -> bool:
     """Whether the question wants yes or no."""
     return tokens.word(0) in ("is", "are", "was", "were", "do", "does", "did", "has", "have", "had", "can")
@@ -22,6 +28,11 @@ def asks_whether(tokens: Tokens) -> bool:
 def asks_how_much(tokens: Tokens) -> bool:
     """Whether the question wants an amount."""
     return (tokens.word(0), tokens.word(1)) == ("how", "much")
+
+
+def asks_for_all(query: str) -> bool:
+    """Whether the question wants all that is known of what it names: "tell me about him"."""
+    return compiled(english().whole).search(query) is not None
 
 
 def values_may_answer(tokens: Tokens) -> bool:

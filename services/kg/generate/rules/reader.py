@@ -10,7 +10,13 @@ from services.kg.generate.rules.calls import Selection, call_of, project, statem
 from services.kg.generate.rules.circumstances import take_circumstances
 from services.kg.generate.rules.english import english
 from services.kg.generate.rules.figures import thresholds_of
-from services.kg.generate.rules.interrogatives import asks_how_much, asks_when, asks_whether, values_may_answer
+from services.kg.generate.rules.interrogatives import (
+    asks_how_much,
+    asks_what,
+    asks_when,
+    asks_whether,
+    values_may_answer,
+)
 from services.kg.generate.rules.literals import Literal, literals_of, marks_of
 from services.kg.generate.rules.orders import comparative, superlative
 from services.kg.generate.rules.roles import Roles, subject_of
@@ -182,6 +188,10 @@ class Reader:
             keys = [key for key, _ in (*parse.values, *parse.literals)]
         else:
             conditions += [condition for _, condition in values]
+        asked = [roles.function.exact_keys.get(key) for key in keys]
+        if parse.subjects and keys and asks_what(tokens) and all(key and key.kind == "flag" for key in asked):
+            # A flag `microchip` tells no microchip's number.
+            return None
         conditions += parse.thresholds
         equal = [one.partition(",")[0] for one in conditions if one.startswith("eq(")]
         if len(set(equal)) < len(equal):

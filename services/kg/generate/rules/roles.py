@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from services.kg.generate.rules.english import english
-from services.kg.generate.rules.interrogatives import asks_when
+from services.kg.generate.rules.interrogatives import asks_what, asks_when
 from services.kg.generate.rules.lexicon import Lexicon
 from services.kg.generate.rules.question import quote
 from services.kg.generate.rules.tokens import BESIDE, NEAR, Mention, Range, Tokens, apart, apart_from
@@ -152,8 +152,11 @@ class Roles:
         """Where values stand that are words of questions, each with the keys that have it."""
         claims: dict[Range, list[tuple[Key, str]]] = {}
         nouns = self.tokens.find(self.nouns)
+        # "What is Ann's email" wants it, though some prefer "email".
+        asked = self.mentions if asks_what(self.tokens) and self.tokens.names() else []
         for key in self.function.keys:
             words = self.words_of(key.name)
+            taken = [*nouns, *(one.place for one in asked if one.key != key.name)]
             values = dict(words.values)
             for text in self.values.of(self.function, key.name) if self.values is not None and words.open else ():
                 values[text] = (*values.get(text, ()), *exact(text))
@@ -161,7 +164,7 @@ class Roles:
                 values = {**flag_phrases(key, words.words), **values}
             for value, phrases in values.items():
                 # Who is called a lecturer need not have the position of one.
-                for place in [one for one in self.tokens.find(phrases) if one not in nouns][:1]:
+                for place in [one for one in self.tokens.find(phrases) if one not in taken][:1]:
                     around = (*nouns, *(one.place for one in self.mentions if one.key == key.name))
                     if not self._is_date_asked_for(place) and not is_joint(self.tokens, place, around):
                         claims.setdefault(place, []).append((key, value))

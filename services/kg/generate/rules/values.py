@@ -3,6 +3,7 @@
 Only keys with few values have such words, and only where looking them up is quick.
 """
 
+import re
 import time
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
@@ -31,6 +32,8 @@ PART = "* "
 MIN_LISTS = 3
 MOST_WORDS = 3
 LONGEST_VALUE = 40
+# Between the items of a cell that lists several.
+_BETWEEN = re.compile(r"[,;]\s+|\s*/\s*")
 LOOK_S = 0.5
 # Keys and texts that are remembered.
 MOST_CACHED = 10_000
@@ -60,6 +63,13 @@ class Values:
     def first(self, function: Function, key: str, count: int) -> Sequence[str]:
         """Up to so many distinct values of a key; none where they are slow to find. Blocks for milliseconds."""
         return self._fetch(_distinct(view_of(function.view).c[key], count))
+
+    def is_listed(self, function: Function, key: str, text: str) -> bool:
+        """Whether a row has this text beside others, and each that contains it as an item. Blocks for milliseconds."""
+        column = view_of(function.view).c[key]
+        found = self._fetch(_distinct(column, MOST_VALUES).where(column.icontains(text, autoescape=True)))
+        cells = [_BETWEEN.split(one.lower()) for one in found]
+        return any(len(one) > 1 for one in cells) and all(text.lower() in one for one in cells)
 
     def _fresh(self, function: Function, key: str, text: str | None) -> tuple[str, ...]:
         place = (function.domain, function.name, key, text)
@@ -100,10 +110,11 @@ def _distinct(column: ColumnElement[Any], count: int) -> Select[Any]:
 
 def parts_of(texts: Collection[str]) -> list[str]:
     """What the values of a column list that holds several each: PC and Switch of "PC, Switch"; else none."""
-    lists = [one.split(", ") for one in texts if ", " in one]
+    cells = [_BETWEEN.split(one) for one in texts]
+    lists = [one for one in cells if len(one) > 1]
     if len(lists) < MIN_LISTS or any(len(part.split()) > MOST_WORDS for parts in lists for part in parts):
         return []
-    counts = Counter(part for one in texts for part in set(one.split(", ")))
+    counts = Counter(part for one in cells for part in set(one))
     shared = sum(counts[part] > 1 for part in {part for parts in lists for part in parts})
     return sorted(counts) if 2 * shared > len(counts) else []
 

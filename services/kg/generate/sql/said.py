@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 
 from sqlglot import exp
 
@@ -10,9 +11,9 @@ from services.kg.generate.rules.values import Values
 from services.kg.generate.spans import Spot
 from services.kg.generate.sql.conditions import ANY_YEAR
 from services.kg.generate.sql.schema import FEW_VALUES
-from services.kg.language.catalogue import Catalogue
+from services.kg.language.catalogue import Catalogue, Function, Key
 from services.kg.language.parse import parse_each
-from services.kg.language.tree import Call, Literal_, Query, Sort, Where
+from services.kg.language.tree import Call, Condition, Literal_, Query, Sort, Statement, Where
 from services.kg.store.names import normalise
 from services.kit.text import quantities
 from services.kit.text.numbers import numbers
@@ -122,19 +123,44 @@ def unsaid_texts(program: str, query: str, catalogue: Catalogue, domain: str, va
     Of a few, which the model was shown, one may be meant in other words.
     """
     for one in parse_each(program, catalogue.spellings):
-        if not isinstance(one.statement, Query) or not isinstance(one.statement.source, Call):
-            continue
-        function = catalogue.function(one.statement.source.function, domain)
-        conditions = (
-            part for step in one.statement.steps if isinstance(step, Where | Sort) for part in step.conditions
-        )
-        for condition in conditions:
-            key = function.key(condition.key)
+        for function, key, condition in _on_texts(one.statement, catalogue, domain):
             texts = [str(value.value) for value in condition.values if isinstance(value, Literal_)]
-            if key.kind == "text" and not key.entity and any(named(text, query) is None for text in texts):
+            if any(named(text, query) is None for text in texts):
                 shown = values.of(function, key.name)
                 if not 0 < len(shown) <= FEW_VALUES:
                     yield from texts
+
+
+def with_items(query: Query, catalogue: Catalogue, domain: str, values: Values) -> Query:
+    """A statement that asks for an item where cells list several: "PC" of "PC, Switch"."""
+    items: dict[Condition, Condition] = {}
+    for function, key, condition in _on_texts(query, catalogue, domain):
+        match condition:
+            case Condition("eq", _, (Literal_(str() as text),)) if values.is_listed(function, key.name, text):
+                items[condition] = replace(condition, operator="like")
+    return replace(
+        query,
+        steps=tuple(
+            replace(step, conditions=tuple(items.get(one, one) for one in step.conditions))
+            if isinstance(step, Where | Sort)
+            else step
+            for step in query.steps
+        ),
+    )
+
+
+def _on_texts(
+    statement: Statement | None, catalogue: Catalogue, domain: str
+) -> Iterator[tuple[Function, Key, Condition]]:
+    """The conditions of a statement on texts that are no names: the function, its key and the condition."""
+    if not isinstance(statement, Query) or not isinstance(statement.source, Call):
+        return
+    function = catalogue.function(statement.source.function, domain)
+    for step in statement.steps:
+        for condition in step.conditions if isinstance(step, Where | Sort) else ():
+            key = function.key(condition.key)
+            if key.kind == "text" and not key.entity:
+                yield function, key, condition
 
 
 def left_out(program: str, spots: Sequence[Spot]) -> str:

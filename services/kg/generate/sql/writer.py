@@ -23,7 +23,15 @@ from services.kg.generate.sql.linking import (
     with_left_out_values,
     with_stored_values,
 )
-from services.kg.generate.sql.said import ask_of_any_year, asks_no_flag, left_out, order_by_age, unsaid, unsaid_texts
+from services.kg.generate.sql.said import (
+    ask_of_any_year,
+    asks_no_flag,
+    left_out,
+    order_by_age,
+    unsaid,
+    unsaid_texts,
+    with_items,
+)
 from services.kg.generate.sql.schema import tables_text
 from services.kg.generate.sql.tables import Untranslatable
 from services.kg.generate.sql.translate import parse_selects, translate
@@ -137,15 +145,15 @@ class SqlWriter:
             log.info("sql", domain=domain, refused="untranslatable")
             return NOTHING
         program = ground("\n".join(programs), query, self.catalogue, domain, spots)
-        program = self._with_whole_names(program, domain)
+        program = self._as_stored(program, domain)
         said = " ".join((query, *(one.value for one in links)))
         if left_out(program, spots) or any(unsaid_texts(program, said, self.catalogue, domain, self.values)):
             log.info("sql", domain=domain, refused="about something else")
             return NOTHING
         return program
 
-    def _with_whole_names(self, program: str, domain: str) -> str:
-        """The program with each name whole that a question says in part, where only one name has its words."""
+    def _as_stored(self, program: str, domain: str) -> str:
+        """The program with names whole that a question says in part, and with items of the cells that list several."""
 
         def whole(name: str, kinds: Sequence[str]) -> str:
             best = resolved(self.names, name, kinds, partial=True)
@@ -153,4 +161,6 @@ class SqlWriter:
 
         renaming = Renaming(self.catalogue, domain, whole)
         parsed = (one.statement for one in parse_each(program, self.catalogue.spellings))
-        return "\n".join(render(renaming.query(one)) for one in parsed if isinstance(one, Query)) or NOTHING
+        queries = (renaming.query(one) for one in parsed if isinstance(one, Query))
+        listing = (with_items(one, self.catalogue, domain, self.values) for one in queries)
+        return "\n".join(map(render, listing)) or NOTHING

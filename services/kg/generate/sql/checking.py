@@ -1,0 +1,93 @@
+"""A look-up beside its question: a model that writes SQL takes a near column for one that is not there.
+
+Asked for a statement it hardly ever replies NONE, and asked whether its statement is right it says yes. Shown the
+columns and what was found, after examples in which no column tells what is asked, it mostly chooses "none" there.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from services.kg.generate.base import as_data
+from services.kg.generate.program import PROMPTS
+from services.kg.language.catalogue import Catalogue, Function, Key
+from services.kg.language.parse import parse_each
+from services.kg.language.tree import Call, Group, Project, Query, Sort
+from services.kg.outcome import Scalar
+from services.kit.llm import LLM, Completion, Constraint, Message
+from services.kit.prompts import Prompt
+from services.kit.untrusted import one_line
+
+NO_COLUMN = "none"
+MAX_TOKENS = 24
+MAX_VALUE_CHARS = 30
+# Words that begin alike up to here are one: volunteer and volunteered.
+SAME_STEM_CHARS = 4
+_WORD = re.compile(r"[a-z]+")
+
+
+@dataclass(frozen=True, slots=True)
+class LookUp:
+    """A statement that tells facts of some rows."""
+
+    function: Function
+    keys: Sequence[Key]  # of the facts
+
+    def is_said(self, query: str) -> bool:
+        """Whether a question has a word of each key's name, in any form: "loaded" of `loaded_by`."""
+        said = _WORD.findall(query.lower())
+        stems = {word[:SAME_STEM_CHARS] for word in said if len(word) >= SAME_STEM_CHARS}
+        return all(
+            key.name.replace("_", "") in said
+            or any(word[:SAME_STEM_CHARS] in stems for word in _WORD.findall(key.name))
+            for key in self.keys
+        )
+
+
+def look_up(program: str, catalogue: Catalogue, domain: str) -> LookUp | None:
+    """The look-up that a program ends in.
+
+    None where it sorts, counts, groups or computes, tells the rows' own names, or says yes or no: no near key is
+    mistaken there.
+    """
+    last = parse_each(program, catalogue.spellings)[-1].statement
+    if not isinstance(last, Query) or not isinstance(last.source, Call) or last.aggregate is not None:
+        return None
+    shown = [one.keys for one in last.steps if isinstance(one, Project)]
+    if len(shown) != 1 or any(isinstance(one, Sort | Group) for one in last.steps):
+        return None
+    function = catalogue.function(last.source.function, domain)
+    keys = [key for one in shown[0] if (key := function.exact_keys.get(one)) is not None]
+    if len(keys) < len(shown[0]) or any(key.kind == "flag" or key.name in function.subject[:1] for key in keys):
+        return None
+    return LookUp(function, keys)
+
+
+def tells_all(program: str, catalogue: Catalogue) -> bool:
+    """Whether a program's last statement tells no fact in particular of the rows that it names."""
+    last = parse_each(program, catalogue.spellings)[-1].statement
+    return isinstance(last, Query) and isinstance(last.source, Call) and not last.steps and last.aggregate is None
+
+
+async def choose_column(llm: LLM, query: str, fact: LookUp, row: Mapping[str, Scalar], allow_s: float) -> Completion:
+    """The generator's choice of the key that tells what a question asks, `NO_COLUMN` among them.
+
+    Args:
+        row: that was found.
+
+    Raises:
+        ServiceFailure: it gave no reply.
+    """
+    prompt, examples = _prompt()
+    names = [key.name for key in fact.function.keys]
+    found = [f"{key.name} = {one_line(str(row.get(key.name)))[:MAX_VALUE_CHARS]}" for key in fact.keys]
+    system, question = prompt.fill(columns="; ".join(names), found="; ".join(found), question=as_data(query))
+    constraint = Constraint(choice=(*names, NO_COLUMN))
+    messages = [system, *examples, question]
+    return await llm.chat(messages, max_tokens=MAX_TOKENS, allow_s=allow_s, constraint=constraint)
+
+
+@cache
+def _prompt() -> tuple[Prompt, list[Message]]:
+    return PROMPTS.prompt("column"), PROMPTS.turns("column_examples")
