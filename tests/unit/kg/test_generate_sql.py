@@ -234,6 +234,11 @@ def writer(graph: tuple[Executor, NameIndex], generator: FakeGenerator) -> SqlWr
             "SELECT title FROM book WHERE weight = 0.4",
             'get_book(None) where(eq(weight, 0.4))["title"]',
         ),
+        (
+            "what do the essays cost all together?",
+            "SELECT price FROM book WHERE genre = 'Essay'",
+            ESSAYS.replace("get", "SUM get").replace("title", "price"),
+        ),
         ("how much is By Night?", "SELECT in_print FROM book WHERE title = 'By Night'", "none"),
         # Values that the question says are written as they are stored, and not left out.
         (

@@ -7,6 +7,8 @@ from dataclasses import replace
 from sqlglot import exp
 
 from services.kg.generate.ground import named, says_year
+from services.kg.generate.rules.english import english
+from services.kg.generate.rules.phrases import compiled
 from services.kg.generate.rules.values import Values
 from services.kg.generate.spans import Spot
 from services.kg.generate.sql.conditions import ANY_YEAR
@@ -44,6 +46,18 @@ def order_by_age(select: exp.Select, query: str, dates: Collection[str]) -> None
     for ordered in order.expressions:
         if isinstance(ordered.this, exp.Column) and ordered.this.name.lower() in dates:
             ordered.set("desc", is_late)
+
+
+def add_up(select: exp.Select, query: str, amounts: Collection[str]) -> None:
+    """Sum a column of some rows where the question wants a total: "how many hours altogether".
+
+    Args:
+        amounts: columns of numbers, in lower case.
+    """
+    items = select.expressions
+    is_amount = len(items) == 1 and isinstance(items[0], exp.Column) and items[0].name.lower() in amounts
+    if is_amount and not select.args.get("limit") and compiled(english().total).search(query):
+        select.set("expressions", [exp.Sum(this=items[0])])
 
 
 def ask_of_any_year(select: exp.Select, query: str) -> None:

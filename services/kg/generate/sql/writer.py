@@ -24,6 +24,7 @@ from services.kg.generate.sql.linking import (
     with_stored_values,
 )
 from services.kg.generate.sql.said import (
+    add_up,
     ask_of_any_year,
     asks_no_flag,
     left_out,
@@ -35,7 +36,7 @@ from services.kg.generate.sql.said import (
 from services.kg.generate.sql.schema import tables_text
 from services.kg.generate.sql.tables import Untranslatable
 from services.kg.generate.sql.translate import parse_selects, translate
-from services.kg.language.catalogue import Catalogue
+from services.kg.language.catalogue import NUMERIC, Catalogue
 from services.kg.language.parse import parse_each
 from services.kg.language.tree import Query, render
 from services.kit.budget import Budget
@@ -135,6 +136,7 @@ class SqlWriter:
                 with_stored_values(select, query, links)
                 with_left_out_values(select, links)
                 ask_of_any_year(select, query)
+                add_up(select, query, self._columns(domain, *NUMERIC) - self._columns(domain, "flag"))
                 order_by_age(select, query, self._columns(domain, "date"))
                 if unsaid(select, query) or asks_no_flag(select, query, self._columns(domain, "flag")):
                     log.info("sql", domain=domain, refused="about something else")
