@@ -5,8 +5,8 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from lab.draft.headers import MAX_NAME, abbreviated, ascii_words, column_name
 from lab.draft.vocabulary import (
-    abbreviations,
     deeds,
     measures,
     phrases_of,
@@ -20,15 +20,12 @@ from services.kg.generate.rules.inflection import inflections, irregular, singul
 from services.kg.generate.rules.values import parts_of
 from services.kg.load.values import NO_NUMBER, NOTHING, parts_of_amount, written_day
 from services.kit.text.dates import date_of
-from services.kit.text.folding import without_accents
-from services.kit.text.vocabulary import SYMBOLS
 
 ColumnType = Literal["text", "date", "integer", "bigint", "number", "flag"]
 DateOrder = Literal["", "day_first", "month_first"]
 ColumnTransform = DateOrder | Literal["amount"]
 NUMERIC = ("integer", "bigint", "number")
 
-MAX_NAME = 40
 # What an INTEGER of PostgreSQL holds.
 MAX_INTEGER = 2**31 - 1
 # A column of more values, or of more values a row, does not sort rows, and no question is searched for them.
@@ -43,10 +40,6 @@ MAX_CODE = 6
 
 _KEYS = ("id", "key", "code", "slug", "uuid", "symbol")
 _NUMBERED = (*_KEYS, "no", "nr", "number")
-_GAPS = re.compile(r"[^a-z0-9]+")
-# A header of several words without gaps, and the beginnings of its words: CalloutNo, crewID.
-_CAMEL = re.compile(r"(?=.{4})[A-Za-z]*[a-z][A-Z][A-Za-z0-9]*")
-_BEGINNING = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _WHOLE = re.compile(r"-?(?:0|[1-9]\d{0,17}|[1-9]\d{0,2}(?:,\d{3})+)")
 _NUMBER = re.compile(r"-?(?:\d+|\d{1,3}(?:,\d{3})+)(?:\.\d+)?(?:[eE][+-]?\d+)?")
 # Digits after a leading 0 are no quantity.
@@ -58,18 +51,6 @@ _WRITTEN = re.compile(r"(?=.*(?:\d{4}|/)).*\d.*")
 _OF_NUMBERS = re.compile(r"(\d{1,2})([-/.])(\d{1,2})\2\d+")
 _YEAR = re.compile(r"1\d{3}|20\d{2}")
 _TRUTH = frozenset({"true", "false", "yes", "no", "y", "n"})
-_CURRENCIES = {sign: SYMBOLS[sign] for sign in "£$€"}
-# What a rate is by: `Rate (£/h)`.
-_BY = re.compile(rf"([{''.join(_CURRENCIES)}]) ?/ ?(?=[a-z])")
-# What a header says of a flag.
-_EITHER = re.compile(r"\W*\b(?:y ?/ ?n|yes ?/ ?no)\b\W*$", re.IGNORECASE)
-# "Cost/yr".
-_EVERY = re.compile(r"/ ?(?=(?:day|head|month|night|person|week|yr|year)\b)", re.IGNORECASE)
-_DOTTED = re.compile(r"([a-z]+)\.")
-_LETTERS = str.maketrans(
-    {"ø": "o", "ł": "l", "ß": "ss", "æ": "ae", "œ": "oe", "²": "2", "³": "3", "%": " percent "}
-    | {sign: f" {word} " for sign, word in _CURRENCIES.items()}
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +97,7 @@ class Column:
 
     @property
     def year(self) -> bool:
-        return self._last == "year" and self.type == "integer"
+        return self._last == "year" and self.type == "integer" and not self._is_rate
 
     @property
     def birth(self) -> bool:
@@ -168,13 +149,15 @@ class Column:
 
     @property
     def _written(self) -> list[str]:
-        """Its header's own words, where its name has others for them: "dob"."""
-        written = identifier(_EITHER.sub("", self.header))
+        """Its header's own words, where abbreviations among them became others: "dob"."""
+        written = abbreviated(self.header)
+        if not written:
+            return []
         if self._unit:
             written = written.removesuffix(f"_{self._last}")
         letters = written.split("_")
         initials = ["".join(letters)] if all(len(one) == 1 for one in letters) else []
-        return [] if written == self.key else [written.replace("_", " "), *initials]
+        return [written.replace("_", " "), *initials]
 
     @property
     def _words_of_parts(self) -> list[str]:
@@ -301,33 +284,6 @@ def verb_of(participle: str) -> str:
     return f"({'|'.join(verbs)})" if len(verbs) > 1 else "".join(verbs)
 
 
-def identifier(text: str) -> str:
-    """The name in the graph of a header or a file: `area_km2` of `Area (km²)` and `AreaKm2`; empty for signs alone."""
-    if _CAMEL.fullmatch(text):
-        text = _BEGINNING.sub("_", text)
-    plain = _ascii(text)
-    if plain in _CURRENCIES.values() or plain.partition("_per_")[0] in _CURRENCIES.values():
-        plain = f"price_{plain}"
-    if plain[:1].isdigit():
-        plain = f"n{plain}"
-    return plain[:MAX_NAME].rstrip("_")
-
-
-def column_name(header: str) -> str:
-    """The name of a column in the graph, its abbreviations as words: `date_of_birth` of `D.O.B.`."""
-    words = f"_{identifier(_EVERY.sub(' per ', _EITHER.sub('', header)))}_"
-    dotted = _DOTTED.findall(header.casefold())
-    for short, whole in abbreviations(dotted).items():
-        words = words.replace(f"_{short}_", f"_{whole}_")
-    return words.strip("_")[:MAX_NAME].rstrip("_")
-
-
-def _ascii(text: str) -> str:
-    """The words of a text in ASCII letters and digits, signs of currencies and percent as words, joined by `_`."""
-    letters = _BY.sub(r"\1 per ", text).translate(_LETTERS).casefold()
-    return _GAPS.sub("_", without_accents(letters)).strip("_")
-
-
 def read_columns(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> list[Column]:
     """The columns of a table that have a name and a value."""
     cells: list[list[str]] = [[] for _ in headers]
@@ -368,7 +324,7 @@ def unit_of(amounts: Collection[tuple[str, str, str] | None]) -> str:
     for parts in amounts:
         if parts is None or (parts[1] and parts[2]) or _POSTCODE.match(parts[0].lstrip("-")):
             return ""
-        written.add(_ascii(parts[1] or parts[2]))
+        written.add(ascii_words(parts[1] or parts[2]))
     (unit, *others) = sorted(written - {""}) or [""]
     return unit if not others and unit in units() else ""
 

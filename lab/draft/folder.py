@@ -10,7 +10,8 @@ from typing import Any
 from jinja2 import Environment
 from sqlalchemy.dialects import sqlite
 
-from lab.draft.columns import MAX_NAME, Column, identifier
+from lab.draft.columns import Column
+from lab.draft.headers import MAX_NAME, identifier
 from lab.draft.speech import words_of_keys
 from lab.draft.tables import CsvTable, Join, child_of, read_tables, sorts_behind
 from lab.draft.vocabulary import plural, singular

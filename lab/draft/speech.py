@@ -4,7 +4,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from lab.draft.columns import Column, identifier, verb_of
+from lab.draft.columns import Column, verb_of
+from lab.draft.headers import identifier
 from lab.draft.tables import CsvTable, child_of, sorts_behind
 from lab.draft.vocabulary import phrases_of, plural, singular, synonyms, words_of_names
 from services.kg.generate.rules.inflection import inflections

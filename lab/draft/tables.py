@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 from itertools import combinations, islice
 from pathlib import Path
 
-from lab.draft.columns import MAX_NAME, MOST_SORTS, Column, column_name, identifier, read_columns
+from lab.draft.columns import MOST_SORTS, Column, read_columns
+from lab.draft.headers import MAX_NAME, column_name, without_abbreviations
 from lab.draft.vocabulary import deeds, singular, synonyms, words_of_names
 from services.kg.load.errors import LoadError
 from services.kg.load.files import check, header, records, suffix
@@ -28,8 +29,8 @@ MIN_TELLING = 20
 MOST_WORDS = 5
 # The column of names that a first and a last name make.
 FULL_NAME = "name"
-# The year or the part that a file's name ends in.
-_NUMBERS = re.compile(r"(?:_\d+)+$")
+# The year that a file's name ends in.
+_YEAR = re.compile(r"_(?:19|20)\d\d$")
 # Names of columns that name a row.
 _NAMES = ("name", "title", "label", "surface")
 
@@ -154,7 +155,8 @@ def read_tables(paths: Sequence[Path], prefix: str = "", reserved: Container[str
     tables: dict[str, CsvTable] = {}
     alike = Counter(map(_name_of, paths))
     for path in paths:
-        table = _read(path, _name_of(path) if alike[_name_of(path)] == 1 else singular(identifier(_stem(path))))
+        name = _name_of(path)
+        table = _read(path, name if alike[name] == 1 else singular(without_abbreviations(_stem(path))))
         if table.name in reserved:
             table.name = f"{prefix}_{table.name}"[:MAX_NAME].rstrip("_")
         if (other := tables.get(table.name)) is not None:
@@ -183,8 +185,7 @@ def _stem(path: Path) -> str:
 
 def _name_of(path: Path) -> str:
     """The name of a file's table: `licence` of `Licences 2025.csv`."""
-    name = identifier(_stem(path))
-    return singular(_NUMBERS.sub("", name) or name)
+    return singular(_YEAR.sub("", without_abbreviations(_stem(path))))
 
 
 def _read(path: Path, name: str) -> CsvTable:

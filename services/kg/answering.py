@@ -13,7 +13,7 @@ from proto.kg import KgEntity, KgExecuteRequest, KgMode, KgRequest, KgResponse, 
 from services.kg.errors import ParseError
 from services.kg.execute import ASKER, Executor
 from services.kg.generate.base import Writer, Written
-from services.kg.generate.rules.interrogatives import asks_for_all
+from services.kg.generate.rules.interrogatives import asks_for_one
 from services.kg.generate.rules.lexicon import lexicons
 from services.kg.generate.spans import Spotter, spots_in
 from services.kg.generate.sql import SqlWriter
@@ -137,7 +137,7 @@ class Answering:
         catalogue = self._executor.catalogue
         if catalogue.domains[request.domain].bundled:
             return False
-        return tells_all(attempt.written.program, catalogue) and not asks_for_all(request.query)
+        return tells_all(attempt.written.program, catalogue) and asks_for_one(request.query)
 
     async def _place(self, task: _Task) -> tuple[_Task, Attempt | None]:
         """The task in the domain that its question belongs to, with the attempt of the rules there, if they ran.
@@ -239,10 +239,10 @@ class Answering:
         query, domain = task.request.query, task.request.domain
         program = attempt.written.program
         fact = look_up(program, self._executor.catalogue, domain) if attempt.status in ANSWERED else None
-        if fact is None or fact.is_said(query):
+        row = next(iter(attempt.outcomes[-1].rows), {}) if attempt.outcomes else {}
+        if fact is None or not fact.is_in(row) or fact.is_said(query):
             return attempt
         began = time.monotonic()
-        row = next(iter(attempt.outcomes[-1].rows), {})
         try:
             choice = await choose_column(
                 self._llm, query, fact, row, allow_s=task.budget.allow(reserve_s=EXECUTE_RESERVE_S)
@@ -331,7 +331,9 @@ class Answering:
 def _better(rules: Attempt, model: Attempt) -> Attempt:
     """The model's attempt where it has an answer, else that of the rules; with the time of both."""
     better = model if model.status in ANSWERED else rules
-    return replace(better, calls=model.calls, write_ms=rules.write_ms + model.write_ms)
+    asked = model.written
+    written = replace(better.written, prompt_tokens=asked.prompt_tokens, completion_tokens=asked.completion_tokens)
+    return replace(better, written=written, calls=model.calls, write_ms=rules.write_ms + model.write_ms)
 
 
 def _statement(outcome: Outcome, text: str) -> KgStatement:

@@ -195,3 +195,32 @@ async def test_what_the_best_passages_leave_unsure_is_read_on(
     best, everything = prompts_of(services)
     assert body["answer"] == "Marta Lindqvist"
     assert everything.startswith(best.partition("</document>\n\n")[0])
+
+
+async def test_a_likely_answer_stands_where_the_second_reading_fails(
+    services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fitted(
+        monkeypatch, answer=head(support=4).model_copy(update={"thresholds": {"low": 0, "balanced": 0.5, "high": 1}})
+    )
+
+    def reply(body: dict[str, Any]) -> str:
+        if "House number 3" in str(body["messages"]):
+            raise RuntimeError("out of order")
+        return "Marta Lindqvist"
+
+    services.generator.reply = reply
+    body = await read_slowly(services)
+    assert len(prompts_of(services)) == 2
+    assert body["answer"] == "Marta Lindqvist"
+    assert any(one["stage"] == "generator" for one in body["degraded"])
+
+
+async def test_all_is_read_at_once_where_every_answer_is_given(
+    services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fitted(monkeypatch)
+    says(services, "i don't know")
+    async with services.usual(**SLOW, abstain=False) as gateway:
+        await answer_to(gateway, QUESTION | {"evidence": [BUILT, *OTHERS]})
+    assert len(prompts_of(services)) == 1

@@ -161,64 +161,83 @@ class Adaptive(Strategy):
         )
         fallback = extracted
         if best and first.completion is not None:
-            draft = await self._draft(context, first, first.completion.samples[0], reading, [*replies])
-            if self._is_sure(context, draft, first.adapter):
+            attempt = await self._attempt(context, first, first.completion, reading, replies)
+            if self._given(context, attempt, "high") is not None:
                 run.decide("passages", f"the {len(best)} best of {len(passages)} are enough")
-                return draft
-            fallback = run.hold(draft if draft.kind == "answer" else extracted)
-            first = await self._generate(context, passages, cached_tokens=estimate(first.messages))
+                return await self._weighed(context, attempt, replies)
+            if (chance := self._given(context, attempt, self.settings.caution)) is not None:
+                fallback = run.hold(replace(attempt.draft, confidence=round(chance, 4)))
+            first = await self._generate(context, passages, cached_tokens=first.completion.prompt_tokens)
         if first.completion is None:
             return fallback
-        weighed = await self._draft(context, first, first.completion.samples[0], reading, replies)
+        attempt = await self._attempt(context, first, first.completion, reading, replies)
+        weighed = await self._weighed(context, attempt, replies)
         if weighed.kind != "unknown":
             return weighed
         return replace(weighed, candidates=behind(extracted.candidates, len(first.evidence) - len(passages)))
 
     async def _best(self, context: Context, passages: Sequence[Evidence]) -> list[Evidence]:
         """The best passages to read alone at first; none where all are read as soon, or one will not do."""
+        mesh, question = context.mesh, context.question
+        gives_all = question.every_answer or not self.settings.abstain
+        if gives_all or mesh.calibration.choose(mesh.llm.model, self.settings.web_answer_adapter) is None:
+            return []
         tokens = sum(estimate_tokens(item.text) for item in passages)
-        saved_s = context.mesh.speed.seconds(tokens - FIRST_TOKENS, 0)
-        gives_all = context.question.every_answer or not self.settings.abstain
-        if gives_all or saved_s < FIRST_SAVES_S or asks_arithmetic(context.question.query):
+        twice_s = planned_s(mesh, tokens + estimate_tokens(question.query), 2 * PLANNED_ANSWER_TOKENS)
+        if mesh.speed.seconds(tokens - FIRST_TOKENS, 0) < FIRST_SAVES_S or twice_s > context.run.budget.left():
+            return []
+        if asks_arithmetic(question.query):
             return []
         best = await fit(context, passages, max_tokens=FIRST_TOKENS)
         return best if len(best) < len(passages) else []
 
-    def _is_sure(self, context: Context, draft: Draft, adapter: str) -> bool:
-        """Whether an answer would be given however much a wrong one cost."""
-        model = context.mesh.calibration.choose(context.mesh.llm.model, adapter)
-        return draft.kind == "answer" and model is not None and draft.confidence >= model.answer.thresholds["high"]
-
-    async def _draft(
+    async def _attempt(
         self,
         context: Context,
         first: FirstReply,
-        sample: Sample,
+        completion: Completion,
         reading: ReadResponse | None,
-        replies: list[Normalized],
-    ) -> Draft:
-        """The generator's reply, weighed.
+        replies: Sequence[Normalized],
+    ) -> Attempt:
+        """The generator's reply with what is seen of it at no further cost.
 
         Args:
-            sample: of the reply.
-            replies: from earlier sources; this one is added.
+            completion: the first reply's.
+            replies: from earlier sources.
         """
-        question, classification = context.question, await context.classification()
-        reply = normalize_sample(sample)
+        mesh, sample = context.mesh, completion.samples[0]
+        reply, logprobs = normalize_sample(sample), confidence.logprob_signals(sample)
         observation = Observation(
-            question.query,
+            context.question.query,
             reply.kind,
             reply.answer,
             sample,
             first.evidence,
-            classification,
+            await context.classification(),
             sources=tuple(replies),
-            ranks=_ranks(context.mesh, first.adapter, sample, reply),
+            ranks=mesh.calibration.ranks(confidence.name_of(mesh.llm.model, first.adapter), logprobs),
             reading=reading,
         )
-        replies.append(reply)
         draft = Draft(reply.answer, reply.kind, 0.0, _source(first.evidence), tuple(first.evidence))
-        return await self._assess(context, Attempt(draft, observation, first))
+        return Attempt(draft, observation, first)
+
+    def _given(self, context: Context, attempt: Attempt, caution: Caution) -> float | None:
+        """The probability of an answer that is given at this caution by what was seen; None where none is given."""
+        model = context.mesh.calibration.choose(context.mesh.llm.model, attempt.first.adapter)
+        decision = None if model is None else model.decide(confidence.signals(attempt.observation), caution)
+        return decision.probability if decision is not None and decision.kind == "answer" else None
+
+    async def _weighed(self, context: Context, attempt: Attempt, replies: list[Normalized]) -> Draft:
+        """The attempt's draft, weighed; its reply is one of those from earlier sources from now on.
+
+        Its log-probabilities are added to those of earlier answers.
+        """
+        mesh, sample = context.mesh, attempt.observation.sample
+        replies.append(normalize_sample(sample))
+        logprobs = confidence.logprob_signals(sample)
+        if attempt.draft.kind == "answer" and logprobs:
+            mesh.calibration.observe(confidence.name_of(mesh.llm.model, attempt.first.adapter), logprobs)
+        return await self._assess(context, attempt)
 
     async def _assess(self, context: Context, attempt: Attempt) -> Draft:
         """The draft unchanged where every answer is wanted, else weighed by the confidence of who answered."""
@@ -356,16 +375,6 @@ class Adaptive(Strategy):
 def _thresholds(model: Confidence, caution: Caution) -> str:
     invalid = "" if model.invalid is None else f", invalid from {model.invalid.thresholds[caution]:.2f} on"
     return f"given from {model.answer.thresholds[caution]:.2f} on{invalid}"
-
-
-def _ranks(mesh: Mesh, adapter: str, sample: Sample, reply: Normalized) -> dict[str, float]:
-    """Ranks of a sample's log-probabilities among those of earlier answers, to which an answer is added."""
-    name = confidence.name_of(mesh.llm.model, adapter)
-    logprobs = confidence.logprob_signals(sample)
-    ranks = mesh.calibration.ranks(name, logprobs)
-    if reply.kind == "answer" and logprobs:
-        mesh.calibration.observe(name, logprobs)
-    return ranks
 
 
 def _normalize_all(completion: Completion) -> list[Normalized]:

@@ -10,6 +10,7 @@ almanac      mills, space probes, elections, stews, episodes, flats, geysers: ta
 academy      columns called as their table; numbers of unknown units, and those that number; brooks that are no rows
 guild        people of a first and a last name, one without the last, who stand under the tag of their guild
 coast        headers without gaps, Y and N, numbers in millions, several values in a cell, people named in another table
+gym          abbreviations, a flag that says so, cells with slashes, a value that is called as a column
 ferries, club, gallery      times of day; games of two players; painters, whose paintings are called as what they do
 """
 

@@ -166,17 +166,21 @@ IN_JUNE = 'get_author(None) where(eq(born, "1950-06"))["name"]'
         ("Inn", 'like(places_nearby, "Inn")'),
         ("hap", 'eq(places_nearby, "hap")'),
         ("Mill", 'eq(places_nearby, "Mill")'),
+        # No condition of the language says which rows lack an item.
+        ("!= Inn", ""),
+        ("!= Mill", 'neq(places_nearby, "Mill")'),
     ],
 )
 async def test_a_text_that_cells_list_among_others_is_looked_for_in_them(
     tmp_path: Path, place: str, condition: str
 ) -> None:
-    reply = f"SELECT harbour_name FROM harbour WHERE places_nearby = '{place}'"  # noqa: S608
+    sign, _, place = place.rpartition(" ")
+    reply = f"SELECT harbour_name FROM harbour WHERE places_nearby {sign or '='} '{place}'"  # noqa: S608
     with drafted_graph(tmp_path, "coast") as (engine, catalogue):
         names = NameIndex(engine, catalogue)
         sql = writer((Executor(engine, names, catalogue), names), FakeGenerator(lambda _: reply))
         written = await sql.write(f"harbours near a {place}", query_time=ASKED, domain="coast", budget=Budget(5))
-    assert written.program == f'get_harbour(None) where({condition})["harbour_name"]'
+    assert written.program == (f'get_harbour(None) where({condition})["harbour_name"]' if condition else "none")
 
 
 @pytest.mark.parametrize(
@@ -238,6 +242,16 @@ def writer(graph: tuple[Executor, NameIndex], generator: FakeGenerator) -> SqlWr
             "what do the essays cost all together?",
             "SELECT price FROM book WHERE genre = 'Essay'",
             ESSAYS.replace("get", "SUM get").replace("title", "price"),
+        ),
+        (
+            "the price of each essay in total?",
+            "SELECT price FROM book WHERE genre = 'Essay'",
+            ESSAYS.replace("title", "price"),
+        ),
+        (
+            "the highest price in total?",
+            "SELECT price FROM book ORDER BY price DESC LIMIT 1",
+            'get_book(None) sort(None, -price)["title", "price"][:1]',
         ),
         ("how much is By Night?", "SELECT in_print FROM book WHERE title = 'By Night'", "none"),
         # Values that the question says are written as they are stored, and not left out.

@@ -11,7 +11,8 @@ from sqlalchemy import text
 from typer.testing import CliRunner
 
 from lab.draft import DraftError, draft
-from lab.draft.columns import column_name, guess_type, identifier, read_columns
+from lab.draft.columns import guess_type, read_columns
+from lab.draft.headers import column_name, identifier
 from lab.draft.tables import read_tables
 from lab.draft.vocabulary import plural, singular
 from services.cli.ending import USAGE
@@ -82,6 +83,8 @@ def test_headers_become_names(header: str, name: str) -> None:
         # Only the dot says that it is short for something.
         ("Cat.", "category"),
         ("Cat", "cat"),
+        ("Cat. No.", "catalogue_no"),
+        ("Age (yr)", "age_yr"),
         ("Rep. by", "reported_by"),
         ("Time (min.)", "time_min"),
         ("Y/N", ""),
@@ -104,6 +107,15 @@ def test_tables_of_one_year_are_called_without_it_where_no_other_is(tmp_path: Pa
     assert [one.name for one in read_tables([first])] == ["ticket"]
     second = write(tmp_path, "Tickets 2025.csv", rows)
     assert sorted(one.name for one in read_tables([first, second])) == ["tickets_2024", "tickets_2025"]
+    assert [one.name for one in read_tables([write(tmp_path, "Route 66.csv", rows)])] == ["route_66"]
+
+
+def test_tables_and_their_columns_are_spelt_out_alike(tmp_path: Path) -> None:
+    teams = write(tmp_path, "dept.csv", [("dept_id", "dept", "floor"), ("D1", "Sales", "1"), ("D2", "Labs", "2")])
+    rows = [("job", "dept"), *((f"J{number}", f"D{number % 2 + 1}") for number in range(6))]
+    tables = {one.name: one for one in read_tables([teams, write(tmp_path, "jobs.csv", rows)])}
+    assert tables["department"].label == tables["department"].column("department")
+    assert [join.table for join in tables["job"].joins] == ["department"]
 
 
 def test_columns_of_one_name_stay_apart_and_empty_ones_go() -> None:
@@ -350,4 +362,4 @@ def test_a_number_that_is_called_as_another_tables_key_joins_it(tmp_path: Path) 
     halls = [("no", "hall"), ("1", "Old Hall"), ("2", "New Hall"), ("3", "Barn")]
     files = [write(tmp_path, f"{one}.csv", rows) for one, rows in (("piece", pieces), ("line", lines), ("room", halls))]
     (table,) = (one for one in read_tables(files) if one.name == "line")
-    assert [(one.column.name, one.table) for one in table.joins] == [("piece_cat_no", "piece")]
+    assert [(one.column.name, one.table) for one in table.joins] == [("piece_catalogue_no", "piece")]

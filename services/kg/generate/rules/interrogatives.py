@@ -1,8 +1,12 @@
 """What a question asks for by its first words: a date, people, an amount, yes or no."""
 
+import re
+
 from services.kg.generate.rules.english import english
 from services.kg.generate.rules.phrases import compiled
 from services.kg.generate.rules.tokens import Tokens
+
+_FOR_ONE = re.compile(r"\W*(?:how|what|when|where|which|who|whom|whose|why)\b(?!['’]s\b)", re.IGNORECASE)
 
 
 def asks_when(tokens: Tokens) -> bool:
@@ -17,7 +21,9 @@ def asks_who(tokens: Tokens) -> bool:
 
 def asks_what(tokens: Tokens) -> bool:
     """Whether the question wants what something is, and no rows: "what is her email", and not "what books"."""
-    return tokens.word(0) in ("what's", "whats") or (tokens.word(0) == "what" and tokens.word(1) in ("is", "are"))
+    return tokens.word(0) in ("what's", "what’s", "whats") or (
+        tokens.word(0) == "what" and tokens.word(1) in ("is", "are")
+    )
 
 
 def asks_whether(tokens: Tokens) -> bool:
@@ -30,9 +36,9 @@ def asks_how_much(tokens: Tokens) -> bool:
     return (tokens.word(0), tokens.word(1)) == ("how", "much")
 
 
-def asks_for_all(query: str) -> bool:
-    """Whether the question wants all that is known of what it names: "tell me about him"."""
-    return compiled(english().whole).search(query) is not None
+def asks_for_one(query: str) -> bool:
+    """Whether the question may want one thing of what it names: "who owns it", and not "who is he" or "is it there"."""
+    return _FOR_ONE.match(query) is not None and compiled(english().whole).search(query) is None
 
 
 def values_may_answer(tokens: Tokens) -> bool:

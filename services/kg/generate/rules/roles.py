@@ -28,6 +28,12 @@ def subject_of(function: Function) -> Key:
     return function.exact_keys[function.subject[0]]
 
 
+def _is_year(key: Key) -> bool:
+    """Whether a key's numbers are years, by its words: not a cost per year."""
+    words = key.words.split()
+    return "year" in words and "per" not in words
+
+
 @dataclass
 class Roles:
     """The words of one question as one function reads them; what is read is taken from the tokens."""
@@ -289,7 +295,7 @@ class Roles:
         return tuple(
             key.name
             for key in self.function.keys
-            if key.kind == "date" or (key.kind == "integer" and "year" in key.words.split())
+            if key.kind == "date" or (key.kind == "integer" and _is_year(key))
         )
 
     def dated_key(self, keys: Sequence[str]) -> str:

@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from functools import cache
 
 from services.kg.generate.base import as_data
+from services.kg.generate.ground import WEAK_WORDS
 from services.kg.generate.program import PROMPTS
+from services.kg.generate.rules.inflection import inflections
 from services.kg.language.catalogue import Catalogue, Function, Key
 from services.kg.language.parse import parse_each
 from services.kg.language.tree import Call, Group, Project, Query, Sort
@@ -22,8 +24,7 @@ from services.kit.untrusted import one_line
 NO_COLUMN = "none"
 MAX_TOKENS = 24
 MAX_VALUE_CHARS = 30
-# Words that begin alike up to here are one: volunteer and volunteered.
-SAME_STEM_CHARS = 4
+_JOINTS = frozenset(("at", "by", "for", "from", "in", "of", "on", "to", "until", "with"))
 _WORD = re.compile(r"[a-z]+")
 
 
@@ -35,14 +36,19 @@ class LookUp:
     keys: Sequence[Key]  # of the facts
 
     def is_said(self, query: str) -> bool:
-        """Whether a question has a word of each key's name, in any form: "loaded" of `loaded_by`."""
-        said = _WORD.findall(query.lower())
-        stems = {word[:SAME_STEM_CHARS] for word in said if len(word) >= SAME_STEM_CHARS}
-        return all(
-            key.name.replace("_", "") in said
-            or any(word[:SAME_STEM_CHARS] in stems for word in _WORD.findall(key.name))
-            for key in self.keys
-        )
+        """Whether a question has the last word of each key's name, in any form: "loaded" of `loaded_by`."""
+        said = {form for word in _WORD.findall(query.lower()) for form in (word, *inflections(word))}
+        return all(said.intersection(_forms(key.name)) for key in self.keys)
+
+    def is_in(self, row: Mapping[str, Scalar]) -> bool:
+        """Whether a row tells all of the facts."""
+        return all(row.get(key.name) is not None for key in self.keys)
+
+
+def _forms(name: str) -> set[str]:
+    """The forms of the last telling word of a key's name, and the name as one word."""
+    words = [word for word in name.split("_") if word not in WEAK_WORDS and word not in _JOINTS] or [name]
+    return {name.replace("_", ""), words[-1], *inflections(words[-1])}
 
 
 def look_up(program: str, catalogue: Catalogue, domain: str) -> LookUp | None:

@@ -7,12 +7,11 @@ from dataclasses import replace
 from sqlglot import exp
 
 from services.kg.generate.ground import named, says_year
-from services.kg.generate.rules.english import english
-from services.kg.generate.rules.phrases import compiled
 from services.kg.generate.rules.values import Values
 from services.kg.generate.spans import Spot
 from services.kg.generate.sql.conditions import ANY_YEAR
 from services.kg.generate.sql.schema import FEW_VALUES
+from services.kg.generate.sql.tables import Untranslatable
 from services.kg.language.catalogue import Catalogue, Function, Key
 from services.kg.language.parse import parse_each
 from services.kg.language.tree import Call, Condition, Literal_, Query, Sort, Statement, Where
@@ -29,6 +28,8 @@ _AFTER = re.compile(r"\b(?:after|later than)\b")
 _EARLIEST = re.compile(r"\b(?:longest|oldest|earliest|first)\b")
 _LATEST = re.compile(r"\b(?:newest|latest|youngest|last|most recent(?:ly)?)\b")
 _ASKING = re.compile(r"\b(?:how (?:much|many)|what|when|where|whose|who)\b")
+_TOTAL = re.compile(r"\b(?:all ?together|in total|total|sum)\b")
+_EACH = re.compile(r"\b(?:each|every|list|per)\b")
 _ARTICLES = ("a", "an", "the")
 _DIGITS = re.compile(r"\d+(?:\.\d+)?")
 
@@ -54,9 +55,11 @@ def add_up(select: exp.Select, query: str, amounts: Collection[str]) -> None:
     Args:
         amounts: columns of numbers, in lower case.
     """
-    items = select.expressions
+    items, text = select.expressions, query.lower()
     is_amount = len(items) == 1 and isinstance(items[0], exp.Column) and items[0].name.lower() in amounts
-    if is_amount and not select.args.get("limit") and compiled(english().total).search(query):
+    is_plain = not any(select.args.get(part) for part in ("distinct", "group", "limit", "order"))
+    is_plain = is_plain and select.find(exp.Subquery) is None
+    if is_amount and is_plain and _TOTAL.search(text) and not _EACH.search(text):
         select.set("expressions", [exp.Sum(this=items[0])])
 
 
@@ -146,12 +149,20 @@ def unsaid_texts(program: str, query: str, catalogue: Catalogue, domain: str, va
 
 
 def with_items(query: Query, catalogue: Catalogue, domain: str, values: Values) -> Query:
-    """A statement that asks for an item where cells list several: "PC" of "PC, Switch"."""
+    """A statement that asks for an item where cells list several: "PC" of "PC, Switch".
+
+    Raises:
+        Untranslatable: it asks for what lacks an item, or has one of several, which no condition says.
+    """
     items: dict[Condition, Condition] = {}
     for function, key, condition in _on_texts(query, catalogue, domain):
-        match condition:
-            case Condition("eq", _, (Literal_(str() as text),)) if values.is_listed(function, key.name, text):
-                items[condition] = replace(condition, operator="like")
+        texts = [one.value for one in condition.values if isinstance(one, Literal_) and isinstance(one.value, str)]
+        if condition.operator in ("eq", "neq", "in") and any(
+            values.is_listed(function, key.name, one) for one in texts
+        ):
+            if condition.operator != "eq":
+                raise Untranslatable(f"{condition.operator} of an item")
+            items[condition] = replace(condition, operator="like")
     return replace(
         query,
         steps=tuple(

@@ -126,6 +126,11 @@ class SqlWriter:
         """The columns of such kinds, whichever table has them."""
         return {key.name for one in self.catalogue.domains[domain].shown for key in one.keys if key.kind in kinds}
 
+    def _amounts(self, domain: str) -> set[str]:
+        """The columns of numbers that add up to something: neither years nor shares."""
+        names = self._columns(domain, *NUMERIC) - self._columns(domain, "flag", "percent")
+        return {one for one in names if "year" not in one.split("_")}
+
     def _program(self, sql: str, query: str, domain: str, spots: Sequence[Spot], links: Sequence[Link]) -> str:
         """The program of a statement about the question; "none" where it is none, or about something else."""
         if sql.strip().upper().startswith("NONE"):
@@ -136,18 +141,18 @@ class SqlWriter:
                 with_stored_values(select, query, links)
                 with_left_out_values(select, links)
                 ask_of_any_year(select, query)
-                add_up(select, query, self._columns(domain, *NUMERIC) - self._columns(domain, "flag"))
+                add_up(select, query, self._amounts(domain))
                 order_by_age(select, query, self._columns(domain, "date"))
                 if unsaid(select, query) or asks_no_flag(select, query, self._columns(domain, "flag")):
                     log.info("sql", domain=domain, refused="about something else")
                     return NOTHING
                 programs.append(translate(select, self.catalogue, domain))
+            program = ground("\n".join(programs), query, self.catalogue, domain, spots)
+            program = self._as_stored(program, domain)
         except Untranslatable:
             # The reason may repeat the question, which no log has.
             log.info("sql", domain=domain, refused="untranslatable")
             return NOTHING
-        program = ground("\n".join(programs), query, self.catalogue, domain, spots)
-        program = self._as_stored(program, domain)
         said = " ".join((query, *(one.value for one in links)))
         if left_out(program, spots) or any(unsaid_texts(program, said, self.catalogue, domain, self.values)):
             log.info("sql", domain=domain, refused="about something else")

@@ -1,0 +1,63 @@
+"""Names in the graph of headers and files."""
+
+import re
+
+from lab.draft.vocabulary import abbreviations
+from services.kit.text.folding import without_accents
+from services.kit.text.vocabulary import SYMBOLS
+
+MAX_NAME = 40
+# A header of several words without gaps, and the beginnings of its words: CalloutNo, crewID.
+_CAMEL = re.compile(r"(?=.{4})[A-Za-z]*[a-z][A-Z][A-Za-z0-9]*")
+_BEGINNING = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_GAPS = re.compile(r"[^a-z0-9]+")
+_CURRENCIES = {sign: SYMBOLS[sign] for sign in "£$€"}
+# What a rate is by: `Rate (£/h)`.
+_BY = re.compile(rf"([{''.join(_CURRENCIES)}]) ?/ ?(?=[a-z])")
+# What a header says of a flag.
+_EITHER = re.compile(r"\b(?:y ?/ ?n|yes ?/ ?no)\b\W*$", re.IGNORECASE)
+# "Cost/yr".
+_EVERY = re.compile(r"/ ?(?=(?:day|head|month|night|person|week|yr|year)\b)", re.IGNORECASE)
+_DOTTED = re.compile(r"([a-z]+)\.")
+_LETTERS = str.maketrans(
+    {"ø": "o", "ł": "l", "ß": "ss", "æ": "ae", "œ": "oe", "²": "2", "³": "3", "%": " percent "}
+    | {sign: f" {word} " for sign, word in _CURRENCIES.items()}
+)
+
+
+def identifier(text: str) -> str:
+    """The name in the graph of a header or a file: `area_km2` of `Area (km²)` and `AreaKm2`; empty for signs alone."""
+    if _CAMEL.fullmatch(text):
+        text = _BEGINNING.sub("_", text)
+    plain = ascii_words(text)
+    if plain in _CURRENCIES.values() or plain.partition("_per_")[0] in _CURRENCIES.values():
+        plain = f"price_{plain}"
+    if plain[:1].isdigit():
+        plain = f"n{plain}"
+    return plain[:MAX_NAME].rstrip("_")
+
+
+def column_name(header: str) -> str:
+    """The name of a column in the graph: `date_of_birth` of `D.O.B.`, `paid` of `Paid (Y/N)`."""
+    return without_abbreviations(_EVERY.sub(" per ", _EITHER.sub("", header)))
+
+
+def without_abbreviations(text: str) -> str:
+    """As `identifier`, with whole words for what headers and files shorten."""
+    words = f"_{identifier(text)}_"
+    for short, whole in abbreviations(_DOTTED.findall(text.casefold())).items():
+        words = words.replace(f"_{short}_", f"_{whole}_")
+    return words.strip("_")[:MAX_NAME].rstrip("_")
+
+
+def abbreviated(header: str) -> str:
+    """As `identifier`, with the abbreviations of a header; empty where it has none."""
+    plain = _EITHER.sub("", header)
+    name = identifier(plain)
+    return "" if name == without_abbreviations(plain) else name
+
+
+def ascii_words(text: str) -> str:
+    """The words of a text in ASCII letters and digits, signs of currencies and percent as words, joined by `_`."""
+    letters = _BY.sub(r"\1 per ", text).translate(_LETTERS).casefold()
+    return _GAPS.sub("_", without_accents(letters)).strip("_")
