@@ -57,6 +57,7 @@ def found(executor: Executor, sql: str) -> Any:
         ("SELECT title FROM book WHERE price > 10 AND weight < 1", ["Loose Leaves", "Short Cuts"]),
         ("SELECT title FROM book WHERE 10 < price AND NOT in_print", ["Loose Leaves", "Short Cuts"]),
         ("SELECT title FROM book WHERE genre = 'Essay' OR genre = 'Poetry'", 4),
+        ("SELECT title FROM book WHERE genre = 'Essay' OR (reader = 'Essay' OR kind = 'Essay')", 2),
         ("SELECT title FROM book WHERE genre IN ('Essay', 'Poetry') AND in_print = 'yes'", 3),
         ("SELECT title FROM book WHERE price BETWEEN 8 AND 10", ["Another Way", "The Long Way"]),
         ("SELECT name FROM author WHERE born LIKE '1901-%'", ["Bo Reed"]),

@@ -293,9 +293,7 @@ class Roles:
     def dated(self) -> tuple[str, ...]:
         """Keys of dates and years."""
         return tuple(
-            key.name
-            for key in self.function.keys
-            if key.kind == "date" or (key.kind == "integer" and _is_year(key))
+            key.name for key in self.function.keys if key.kind == "date" or (key.kind == "integer" and _is_year(key))
         )
 
     def dated_key(self, keys: Sequence[str]) -> str:

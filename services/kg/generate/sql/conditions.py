@@ -89,7 +89,7 @@ def _add(rows: Filter, tables: Tables, condition: exp.Expr, translate: Translate
     """Add one condition."""
     if isinstance(condition, exp.Or):
         key, values = _alternatives(tables, condition)
-        _narrow(rows, tables, key, "in", values)
+        _narrow(rows, tables, key, "in" if len(values) > 1 else "eq", values)
     elif isinstance(condition, exp.Not) and isinstance(condition.this, exp.Is):
         rows.conditions.append(f"notnull({tables.key(condition.this.this).name})")
     elif isinstance(condition, exp.Is) and isinstance(condition.expression, exp.Null):
@@ -125,23 +125,39 @@ def _add(rows: Filter, tables: Tables, condition: exp.Expr, translate: Translate
 
 def _alternatives(tables: Tables, condition: exp.Or) -> tuple[Key, list[str]]:
     """The column and the values of "x = 1 OR x = 2"."""
-    sides = [one.this if isinstance(one, exp.Paren) else one for one in (condition.left, condition.right)]
-    keys: list[Key] = []
-    values: list[str] = []
-    for side in sides:
-        if isinstance(side, exp.Or):
-            key, some = _alternatives(tables, side)
-        elif isinstance(side, exp.EQ):
-            key, some = tables.key(side.left), [_value(side.right)]
-        else:
-            raise Untranslatable("alternatives that are no values")
-        keys.append(key)
-        values += some
-    # "Who is or reports to Ann": the statement does not know which column has the text, of which the first is taken.
-    is_one_text = len(set(values)) == 1 and all(key.kind == "text" for key in keys)
+    sides = [one for one in _sides(condition) if isinstance(one, exp.EQ)]
+    if len(sides) < len(list(_sides(condition))):
+        raise Untranslatable("alternatives that are no values")
+    values = list(dict.fromkeys(_value(one.right) for one in sides))
+    if len(values) == 1 and values[0].lower() not in _FLAGS:
+        # The statement does not know which column has the text, and may name one of another table.
+        sides = [one for one in sides if _has(tables, one.left)] or sides
+    keys = [tables.key(one.left) for one in sides]
+    # "Who is or reports to Ann": of several columns that have it the first is taken.
+    is_one_text = len(values) == 1 and all(key.kind == "text" for key in keys)
     if len(set(keys)) > 1 and not is_one_text:
         raise Untranslatable("alternatives of two columns")
-    return keys[0], list(dict.fromkeys(values))
+    return keys[0], values
+
+
+def _sides(condition: exp.Expr) -> Iterator[exp.Expr]:
+    """What an OR joins, of however many."""
+    while isinstance(condition, exp.Paren):
+        condition = condition.this
+    if isinstance(condition, exp.Or):
+        yield from _sides(condition.left)
+        yield from _sides(condition.right)
+    else:
+        yield condition
+
+
+def _has(tables: Tables, column: exp.Expr) -> bool:
+    """Whether these tables have a column."""
+    try:
+        tables.key(column)
+    except Untranslatable:
+        return False
+    return True
 
 
 def _add_like(rows: Filter, key: Key, pattern: str) -> None:
