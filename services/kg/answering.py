@@ -240,7 +240,11 @@ class Answering:
         program = attempt.written.program
         fact = look_up(program, self._executor.catalogue, domain) if attempt.status in ANSWERED else None
         row = next(iter(attempt.outcomes[-1].rows), {}) if attempt.outcomes else {}
-        if fact is None or not fact.is_in(row) or fact.is_said(query):
+        if fact is None or not fact.is_in(row):
+            return attempt
+        if fact.is_of_names:
+            return self._refused(attempt, domain) if fact.repeats(row, query) else attempt
+        if fact.is_said(query):
             return attempt
         began = time.monotonic()
         try:
@@ -260,10 +264,13 @@ class Answering:
             write_ms=attempt.write_ms + (time.monotonic() - began) * 1000,
             calls=attempt.calls + 1,
         )
-        if choice.text != NO_COLUMN:
-            return attempt
+        return attempt if choice.text != NO_COLUMN else self._refused(attempt, domain)
+
+    @staticmethod
+    def _refused(attempt: Attempt, domain: str) -> Attempt:
+        """The attempt without its program."""
         log.info("sql", domain=domain, refused="no such column")
-        return replace(attempt, written=replace(written, program=NOTHING), outcomes=())
+        return replace(attempt, written=replace(attempt.written, program=NOTHING), outcomes=())
 
     async def _program(self, mode: KgMode, task: _Task) -> Attempt:
         """A program by one writer, with its outcomes.

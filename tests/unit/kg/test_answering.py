@@ -172,6 +172,8 @@ COUNTRY = "SELECT country FROM author WHERE name = 'Cy Page'"
         ("where is Cy Page from?", COUNTRY, "country", 'get_author("Cy Page")["country"]'),
         ("who employs Cy Page?", COUNTRY, "none", "none"),
         ("who employs Cy Page?", COUNTRY, "name", 'get_author("Cy Page")["country"]'),
+        ("the number of Cy Page?", "SELECT name FROM author WHERE name = 'Cy Page'", "", "none"),
+        ("who is page?", "SELECT name FROM author WHERE name = 'Page'", "", 'get_author("Cy Page")["name"]'),
         # What the question says, and what no near column is mistaken for, is not asked about.
         ("the country of Cy Page?", COUNTRY, "", 'get_author("Cy Page")["country"]'),
         (

@@ -17,6 +17,7 @@ from services.kg.language.catalogue import Catalogue, Function, Key
 from services.kg.language.parse import parse_each
 from services.kg.language.tree import Call, Group, Project, Query, Sort
 from services.kg.outcome import Scalar
+from services.kg.store.names import normalise
 from services.kit.llm import LLM, Completion, Constraint, Message
 from services.kit.prompts import Prompt
 from services.kit.untrusted import one_line
@@ -40,6 +41,16 @@ class LookUp:
         said = {form for word in _WORD.findall(query.lower()) for form in (word, *inflections(word))}
         return all(said.intersection(_forms(key.name)) for key in self.keys)
 
+    def repeats(self, row: Mapping[str, Scalar], query: str) -> bool:
+        """Whether a row tells what the question says: the number of NB-0107 is NB-0107."""
+        said = f" {normalise(query)} "
+        return all(f" {normalise(str(row.get(key.name)))} " in said for key in self.keys)
+
+    @property
+    def is_of_names(self) -> bool:
+        """Whether it tells the rows' own names, for which no near key is taken."""
+        return any(key.name in self.function.subject[:1] for key in self.keys)
+
     def is_in(self, row: Mapping[str, Scalar]) -> bool:
         """Whether a row tells all of the facts."""
         return all(row.get(key.name) is not None for key in self.keys)
@@ -54,8 +65,8 @@ def _forms(name: str) -> set[str]:
 def look_up(program: str, catalogue: Catalogue, domain: str) -> LookUp | None:
     """The look-up that a program ends in.
 
-    None where it sorts, counts, groups or computes, tells the rows' own names, or says yes or no: no near key is
-    mistaken there.
+    None where it sorts, counts, groups or computes, tells the names of rows of some kind, or says yes or no: no near
+    key is mistaken there.
     """
     last = parse_each(program, catalogue.spellings)[-1].statement
     if not isinstance(last, Query) or not isinstance(last.source, Call) or last.aggregate is not None:
@@ -65,9 +76,10 @@ def look_up(program: str, catalogue: Catalogue, domain: str) -> LookUp | None:
         return None
     function = catalogue.function(last.source.function, domain)
     keys = [key for one in shown[0] if (key := function.exact_keys.get(one)) is not None]
-    if len(keys) < len(shown[0]) or any(key.kind == "flag" or key.name in function.subject[:1] for key in keys):
+    if len(keys) < len(shown[0]) or any(key.kind == "flag" for key in keys):
         return None
-    return LookUp(function, keys)
+    fact = LookUp(function, keys)
+    return None if fact.is_of_names and len(last.steps) > 1 else fact
 
 
 def tells_all(program: str, catalogue: Catalogue) -> bool:
