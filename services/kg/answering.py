@@ -17,7 +17,7 @@ from services.kg.generate.rules.interrogatives import asks_for_one
 from services.kg.generate.rules.lexicon import lexicons
 from services.kg.generate.spans import Spotter, spots_in
 from services.kg.generate.sql import SqlWriter
-from services.kg.generate.sql.checking import NO_COLUMN, choose_column, look_up, tells_all
+from services.kg.generate.sql.checking import NO_COLUMN, check_of, choose_column, look_up, tells_all
 from services.kg.generate.sql.writer import NOTHING
 from services.kg.live import LiveExecutor
 from services.kg.outcome import Outcome
@@ -178,15 +178,18 @@ class Answering:
         return await writer.places_said(query, domain)
 
     async def read_ahead(self, llm: LLM) -> None:
-        """Have a generator read the tables of added domains before the first question about them.
+        """Have a generator read what questions about added domains share before the first of them.
 
         Raises:
             ServiceFailure: it gave no reply.
         """
         writer = self._writers.get("sql")
-        for domain in self._executor.catalogue.domains.values():
-            if isinstance(writer, SqlWriter) and not domain.bundled:
-                await writer.read_ahead(domain.name, llm, READ_AHEAD_S)
+        added = [domain.name for domain in self._executor.catalogue.domains.values() if not domain.bundled]
+        if not added or not isinstance(writer, SqlWriter):
+            return
+        for name in added:
+            await writer.read_ahead(name, llm, READ_AHEAD_S)
+        await llm.chat(check_of("", "", ""), max_tokens=1, allow_s=READ_AHEAD_S)
 
     async def _model_mode(self, request: KgRequest, domain: str, budget: Budget) -> KgMode | None:
         """The mode by which a model may answer where rules do not; None where none is asked.

@@ -218,6 +218,21 @@ async def test_a_near_column_is_not_told_for_one_that_is_not_there(
         assert asked["messages"][-1]["content"].endswith(f"Found: country = Peru\nQuestion: {query}")
 
 
+async def test_what_questions_about_added_domains_share_is_read_before_the_first(tmp_path: Path) -> None:
+    generator = FakeGenerator(lambda _: "")
+    async with http_client(httpx.ASGITransport(generator.app)) as http:
+        llm = LLM(ServiceClient("generator", "http://g", http))
+        with drafted_graph(tmp_path, "library") as (engine, catalogue):
+            names = NameIndex(engine, catalogue)
+            writers = {"sql": SqlWriter(llm, catalogue, names, Values(engine), None)}
+            answering = Answering(Executor(engine, names, catalogue), writers, {}, llm, KgSettings())
+            await answering.read_ahead(llm)
+            answering.close()
+    tables, check = (one["messages"][-1]["content"] for one in generator.requests)
+    assert tables.startswith("CREATE TABLE author (")
+    assert check.startswith("Columns:")
+
+
 class Runs:
     """Runs nothing, and remembers the domains of programs."""
 

@@ -97,13 +97,18 @@ async def choose_column(llm: LLM, query: str, fact: LookUp, row: Mapping[str, Sc
     Raises:
         ServiceFailure: it gave no reply.
     """
-    prompt, examples = _prompt()
     names = [key.name for key in fact.function.keys]
     found = [f"{key.name} = {one_line(str(row.get(key.name)))[:MAX_VALUE_CHARS]}" for key in fact.keys]
-    system, question = prompt.fill(columns="; ".join(names), found="; ".join(found), question=as_data(query))
+    messages = check_of("; ".join(names), "; ".join(found), as_data(query))
     constraint = Constraint(choice=(*names, NO_COLUMN))
-    messages = [system, *examples, question]
     return await llm.chat(messages, max_tokens=MAX_TOKENS, allow_s=allow_s, constraint=constraint)
+
+
+def check_of(columns: str, found: str, question: str) -> list[Message]:
+    """The chat of a check after examples; what differs is last, the columns first of it, for vLLM to cache the rest."""
+    prompt, examples = _prompt()
+    system, last = prompt.fill(columns=columns, found=found, question=question)
+    return [system, *examples, last]
 
 
 @cache
