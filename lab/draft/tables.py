@@ -29,8 +29,8 @@ MIN_TELLING = 20
 MOST_WORDS = 5
 # The column of names that a first and a last name make.
 FULL_NAME = "name"
-# The year that a file's name ends in.
-_YEAR = re.compile(r"_(?:19|20)\d\d$")
+# The year or the version that a file's name ends in.
+_EDITION = re.compile(r"_(?:(?:19|20)\d\d|v\d+|export|final|copy)$")
 # Names of columns that name a row.
 _NAMES = ("name", "title", "label", "surface")
 
@@ -184,8 +184,8 @@ def _stem(path: Path) -> str:
 
 
 def _name_of(path: Path) -> str:
-    """The name of a file's table: `licence` of `Licences 2025.csv`."""
-    return singular(_YEAR.sub("", without_abbreviations(_stem(path))))
+    """The name of a file's table: `licence` of `Licences 2025.csv` and `licences_v2.csv`."""
+    return singular(_EDITION.sub("", without_abbreviations(_stem(path))))
 
 
 def _read(path: Path, name: str) -> CsvTable:

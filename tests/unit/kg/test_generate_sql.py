@@ -254,6 +254,18 @@ def writer(graph: tuple[Executor, NameIndex], generator: FakeGenerator) -> SqlWr
             "SELECT price FROM book ORDER BY price DESC LIMIT 1",
             'get_book(None) sort(None, -price)["title", "price"][:1]',
         ),
+        (
+            "who was born on 30 June?",
+            "SELECT name FROM author WHERE born = '1950-06-30'",
+            JUNES.replace("06-", "06-30"),
+        ),
+        ("who was born on 29 June?", "SELECT name FROM author WHERE born = '1950-06-30'", "none"),
+        ("what rhymes with essay?", "SELECT genre FROM book WHERE genre = 'Essay'", "none"),
+        (
+            "is Loose Leaves an essay?",
+            "SELECT genre FROM book WHERE genre = 'Essay' AND title = 'Loose Leaves'",
+            'get_book("Loose Leaves") where(eq(genre, "Essay"))["genre"]',
+        ),
         ("how much is By Night?", "SELECT in_print FROM book WHERE title = 'By Night'", "none"),
         # Values that the question says are written as they are stored, and not left out.
         (
@@ -291,6 +303,8 @@ async def test_a_statement_about_the_question_is_translated(
         # A word of a column's name is no value, nor is a part of several values.
         ("which genre has most pages?", []),
         ("are any Way books there?", []),
+        # One word in small letters of a row's name, and of no other's.
+        ("who has the marbled one?", ["'Marbled Paper' is a book.title"]),
     ],
 )
 def test_a_question_is_linked_to_the_values_that_it_says(

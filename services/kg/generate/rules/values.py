@@ -68,7 +68,7 @@ class Values:
         """Whether a row has this text beside others, and each that contains it as an item. Blocks for milliseconds."""
         column = view_of(function.view).c[key]
         found = self._fetch(_distinct(column, MOST_VALUES).where(column.icontains(text, autoescape=True)))
-        cells = [_BETWEEN.split(one.lower()) for one in found]
+        cells = [items_of(one.lower()) for one in found]
         return any(len(one) > 1 for one in cells) and all(text.lower() in one for one in cells)
 
     def _fresh(self, function: Function, key: str, text: str | None) -> tuple[str, ...]:
@@ -108,9 +108,14 @@ def _distinct(column: ColumnElement[Any], count: int) -> Select[Any]:
     return select(column).where(column.is_not(None)).distinct().limit(count)
 
 
+def items_of(text: str) -> list[str]:
+    """What a cell lists: PC and Switch of "PC, Switch"; a cell that lists nothing is one item."""
+    return _BETWEEN.split(text)
+
+
 def parts_of(texts: Collection[str]) -> list[str]:
     """What the values of a column list that holds several each: PC and Switch of "PC, Switch"; else none."""
-    cells = [_BETWEEN.split(one) for one in texts]
+    cells = [items_of(one) for one in texts]
     lists = [one for one in cells if len(one) > 1]
     if len(lists) < MIN_LISTS or any(len(part.split()) > MOST_WORDS for parts in lists for part in parts):
         return []

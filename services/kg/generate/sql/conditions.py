@@ -26,8 +26,8 @@ _OPERATORS: Mapping[type[exp.Expr], str] = {
 }
 _FLAGS = FLAG.split(", ")
 _MIRRORED = {"gt": "lt", "ge": "le", "lt": "gt", "le": "ge"}
-# A month of whatever year.
-ANY_YEAR = re.compile(r"%?-(\d{2})-%")
+# A month or a day of whatever year.
+ANY_YEAR = re.compile(r"%?-(\d{2})-(?:(\d{2})%?|%)")
 _BEGINNING_OF_DAY = re.compile(r"(\d{4}(?:-\d{2}){0,2})-?%")
 
 
@@ -166,7 +166,7 @@ def _add_like(rows: Filter, key: Key, pattern: str) -> None:
     if key.kind == "date" and (beginning := _BEGINNING_OF_DAY.fullmatch(pattern)):
         rows.conditions.append(f"eq({key.name}, {quote(beginning[1])})")
     elif key.kind == "date" and (month := ANY_YEAR.fullmatch(pattern)):
-        rows.conditions.append(f"like({key.name}, {quote(f'-{month[1]}-')})")
+        rows.conditions.append(f"like({key.name}, {quote(f'-{month[1]}-{month[2] or str()}')})")
     elif key.kind in NUMERIC or key.kind == "date" or not text:
         raise Untranslatable(f"{key.name} is no text")
     else:

@@ -13,7 +13,7 @@ from sqlglot import exp
 
 from services.kg.generate.ground import WEAK_WORDS, Word, is_same_word, words_of
 from services.kg.generate.rules.inflection import singular
-from services.kg.generate.rules.values import PART, Values
+from services.kg.generate.rules.values import PART, Values, items_of
 from services.kg.generate.spans import Spot, asking_words
 from services.kg.generate.sql.schema import table_name
 from services.kg.language.catalogue import Function, Key
@@ -59,7 +59,8 @@ def linked_values(query: str, functions: Sequence[Function], values: Values, spo
     places: dict[tuple[int, int, int, str], list[tuple[int, str]]] = defaultdict(list)
     for function, key in _text_keys(functions):
         column = f"{table_name(function)}.{key.name}"
-        for value, how, start, end in _said_of(key, values.of(function, key.name), said, spots, named, common):
+        texts, is_name = values.of(function, key.name), key.entity == table_name(function)
+        for value, how, start, end in _said_of(key, texts, said, spots, named, common, is_name=is_name):
             places[start, end, how, value].append((_rank(function, key), column))
     partial = Counter((start, end) for start, end, how, _ in places if how == _PARTIAL)
     links = [
@@ -120,15 +121,25 @@ def _rank(function: Function, key: Key) -> int:
 
 
 def _said_of(
-    key: Key, texts: Sequence[str], said: list[Word], spots: Sequence[Spot], named: set[str], common: set[str]
+    key: Key,
+    texts: Sequence[str],
+    said: list[Word],
+    spots: Sequence[Spot],
+    named: set[str],
+    common: set[str],
+    *,
+    is_name: bool,
 ) -> Iterator[tuple[str, int, int, int]]:
-    """Values of a key that the question says: the value, how, and where."""
+    """Values of a key that the question says: the value, how, and where.
+
+    Args:
+        is_name: whether they name the rows of their table.
+    """
     if not texts and key.entity:
         # Too many to look at: names that the graph's index has seen.
         yield from ((one.text, _EXACT, one.start, one.end) for one in spots if one.kind == key.entity)
         return
-    for text in texts:
-        value = text.removeprefix(PART)
+    for value in dict.fromkeys(value for text in texts for value in _values_of(text.removeprefix(PART), key)):
         words = _strong(value)
         run = _run(words, said)
         if run is not None and named.issuperset(words):
@@ -136,8 +147,15 @@ def _said_of(
         if run is not None:
             first, last, how = run
             yield value, how, said[first].start, said[last].end
-        elif len(words) > 1 and (part := _part(words, said, common)) is not None:
+        elif len(words) > 1 and (part := _part(words, said, common, is_name=is_name)) is not None:
             yield value, _PARTIAL, *part
+
+
+def _values_of(text: str, key: Key) -> Iterator[str]:
+    """A text, and what it lists where it is no name."""
+    yield text
+    if not key.entity and len(items := items_of(text)) > 1:
+        yield from items
 
 
 @lru_cache(maxsize=20_000)
@@ -162,8 +180,12 @@ def _run(words: tuple[str, ...], said: Sequence[Word]) -> tuple[int, int, int] |
     return None
 
 
-def _part(words: tuple[str, ...], said: Sequence[Word], common: set[str]) -> tuple[int, int] | None:
-    """Where a question says some of the words of a value: a word that is written as a name, or several together."""
+def _part(words: tuple[str, ...], said: Sequence[Word], common: set[str], *, is_name: bool) -> tuple[int, int] | None:
+    """Where a question says some of the words of a value: a word that is written as a name, or several together.
+
+    Args:
+        is_name: whether one word in small letters is enough: the desk of a Captain's desk.
+    """
     best: list[Word] = []
     run: list[Word] = []
     for word in (*said, None):
@@ -171,7 +193,8 @@ def _part(words: tuple[str, ...], said: Sequence[Word], common: set[str]) -> tup
             run.append(word)
             continue
         telling = [one for one in run if one.text not in common]
-        if telling and (len(run) > 1 or telling[0].is_capital) and len(run) > len(best):
+        is_said = len(run) > 1 or (telling and (telling[0].is_capital or (is_name and telling[0].text in words)))
+        if telling and is_said and len(run) > len(best):
             best = run
         run = []
     return (best[0].start, best[-1].end) if best else None

@@ -14,7 +14,7 @@ from services.kg.generate.sql.schema import FEW_VALUES
 from services.kg.generate.sql.tables import Untranslatable
 from services.kg.language.catalogue import Catalogue, Function, Key
 from services.kg.language.parse import parse_each
-from services.kg.language.tree import Call, Condition, Literal_, Query, Sort, Statement, Where
+from services.kg.language.tree import Call, Condition, Literal_, Project, Query, Sort, Statement, Where
 from services.kg.store.names import normalise
 from services.kit.text import quantities
 from services.kit.text.numbers import numbers
@@ -30,6 +30,7 @@ _LATEST = re.compile(r"\b(?:newest|latest|youngest|last|most recent(?:ly)?)\b")
 _ASKING = re.compile(r"\b(?:how (?:much|many)|what|when|where|whose|who)\b")
 _TOTAL = re.compile(r"\b(?:all ?together|in total|total|sum)\b")
 _EACH = re.compile(r"\b(?:each|every|list|per)\b")
+_WHETHER = re.compile(r"\W*(?:is|are|was|were|do|does|did|has|have|had|can)\b", re.IGNORECASE)
 _ARTICLES = ("a", "an", "the")
 _DIGITS = re.compile(r"\d+(?:\.\d+)?")
 
@@ -64,18 +65,20 @@ def add_up(select: exp.Select, query: str, amounts: Collection[str]) -> None:
 
 
 def ask_of_any_year(select: exp.Select, query: str) -> None:
-    """Make conditions on a month those of every year where the question says none: "in December"."""
+    """Make conditions on a month or a day those of every year where the question says none: "in December"."""
     for one in list(select.find_all(exp.EQ, exp.Like)):
         if not isinstance(one.expression, exp.Literal):
             continue
-        month, column, value = "", None, one.expression.name
-        if isinstance(one, exp.Like) and (day := _DAY.fullmatch(value)):
+        column: exp.Expr | None = None
+        month, value = "", one.expression.name
+        if isinstance(one.this, exp.Column) and (day := _DAY.fullmatch(value)):
             column = one.this
-            month = day[2] if day[2] and not day[3] and not says_year(day[1], query) else ""
+            month = "-".join(filter(None, (day[2], day[3]))) if not says_year(day[1], query) else ""
         elif value.isdecimal() and (column := _of_months(one.this)) is not None:
             month = f"{int(value):02}"
         if month and isinstance(column, exp.Column):
-            one.replace(exp.Like(this=column.copy(), expression=exp.Literal.string(f"%-{month}-%")))
+            pattern = f"%-{month}" if "-" in month else f"%-{month}-%"
+            one.replace(exp.Like(this=column.copy(), expression=exp.Literal.string(pattern)))
 
 
 def _of_months(value: exp.Expr) -> exp.Expr | None:
@@ -105,7 +108,7 @@ def _unsaid(where: exp.Where, query: str) -> Iterator[str]:
     months = {number for name, number in MONTHS.items() if re.search(rf"\b{name}\b", query)}
     for literal in where.find_all(exp.Literal):
         if literal.is_string and (of_year := ANY_YEAR.fullmatch(str(literal.this))):
-            if int(of_year[1]) not in months | figures:
+            if int(of_year[1]) not in months | figures or (of_year[2] and int(of_year[2]) not in figures):
                 yield of_year[0]
             continue
         day = _DAY.fullmatch(str(literal.this)) if literal.is_string else None
@@ -186,6 +189,24 @@ def _on_texts(
             key = function.key(condition.key)
             if key.kind == "text" and not key.entity:
                 yield function, key, condition
+
+
+def tells_what_it_asks(program: str, query: str, catalogue: Catalogue) -> bool:
+    """Whether a program tells nothing but a text that it looks for, where no yes or no is asked.
+
+    The contact of whoever has this contact is none.
+    """
+    last = parse_each(program, catalogue.spellings)[-1].statement
+    if not isinstance(last, Query) or last.aggregate is not None or _WHETHER.match(query):
+        return False
+    shown = {key for step in last.steps if isinstance(step, Project) for key in step.keys}
+    conditions = (one for step in last.steps if isinstance(step, Where) for one in step.conditions)
+    texts = {
+        one.key
+        for one in conditions
+        if one.operator == "eq" and isinstance(one.values[0], Literal_) and isinstance(one.values[0].value, str)
+    }
+    return bool(shown) and shown <= texts
 
 
 def left_out(program: str, spots: Sequence[Spot]) -> str:

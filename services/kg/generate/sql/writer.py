@@ -29,6 +29,7 @@ from services.kg.generate.sql.said import (
     asks_no_flag,
     left_out,
     order_by_age,
+    tells_what_it_asks,
     unsaid,
     unsaid_texts,
     with_items,
@@ -154,7 +155,8 @@ class SqlWriter:
             log.info("sql", domain=domain, refused="untranslatable")
             return NOTHING
         said = " ".join((query, *(one.value for one in links)))
-        if left_out(program, spots) or any(unsaid_texts(program, said, self.catalogue, domain, self.values)):
+        is_other = left_out(program, spots) or any(unsaid_texts(program, said, self.catalogue, domain, self.values))
+        if is_other or tells_what_it_asks(program, query, self.catalogue):
             log.info("sql", domain=domain, refused="about something else")
             return NOTHING
         return program
