@@ -37,9 +37,13 @@ class LookUp:
     keys: Sequence[Key]  # of the facts
 
     def is_said(self, query: str) -> bool:
-        """Whether a question has the last word of each key's name, in any form: "loaded" of `loaded_by`."""
-        said = {form for word in _WORD.findall(query.lower()) for form in (word, *inflections(word))}
-        return all(said.intersection(_forms(key.name)) for key in self.keys)
+        """Whether a question has the last word of each key's name: "loaded" of `loaded_by`, "discount" of `disc`."""
+        words = _WORD.findall(query.lower())
+        said = {form for word in words for form in (word, *inflections(word))}
+        return all(
+            said.intersection(_forms(key.name)) or any(word.startswith(_last_word(key.name)) for word in words)
+            for key in self.keys
+        )
 
     def repeats(self, row: Mapping[str, Scalar], query: str) -> bool:
         """Whether a row tells what the question says: the number of NB-0107 is NB-0107."""
@@ -56,10 +60,15 @@ class LookUp:
         return all(row.get(key.name) is not None for key in self.keys)
 
 
+def _last_word(name: str) -> str:
+    """The last telling word of a key's name."""
+    words = [word for word in name.split("_") if word not in WEAK_WORDS and word not in _JOINTS and len(word) > 1]
+    return words[-1] if words else name
+
+
 def _forms(name: str) -> set[str]:
     """The forms of the last telling word of a key's name, and the name as one word."""
-    words = [word for word in name.split("_") if word not in WEAK_WORDS and word not in _JOINTS] or [name]
-    return {name.replace("_", ""), words[-1], *inflections(words[-1])}
+    return {name.replace("_", ""), _last_word(name), *inflections(_last_word(name))}
 
 
 def look_up(program: str, catalogue: Catalogue, domain: str) -> LookUp | None:

@@ -13,7 +13,7 @@ from sqlglot import exp
 
 from services.kg.generate.ground import WEAK_WORDS, Word, is_same_word, words_of
 from services.kg.generate.rules.inflection import singular
-from services.kg.generate.rules.values import PART, Values, items_of
+from services.kg.generate.rules.values import PART, Values
 from services.kg.generate.spans import Spot, asking_words
 from services.kg.generate.sql.schema import table_name
 from services.kg.language.catalogue import Function, Key
@@ -29,8 +29,8 @@ MAX_LINKED_CHARS = 120
 SAME_TEXT = 85.0
 # What English writes with a capital and is no name.
 _CAPITAL = frozenset((*MONTHS, *WEEKDAYS, "i"))
-# How a question says a value, the best first: word for word, misspelt, in part.
-_EXACT, _MISSPELT, _PARTIAL = range(3)
+# How a question says a value, the best first: word for word, misspelt, in part, by one word in small letters.
+_EXACT, _MISSPELT, _PARTIAL, _BY_A_WORD = range(4)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Link:
     @property
     def is_telling(self) -> bool:
         """Whether hardly any other question says so: several words, all of them or misspelt."""
-        return self.how != _PARTIAL and len(self.value.split()) > 1
+        return self.how < _PARTIAL and len(self.value.split()) > 1
 
 
 def linked_values(query: str, functions: Sequence[Function], values: Values, spots: Sequence[Spot]) -> list[Link]:
@@ -62,13 +62,15 @@ def linked_values(query: str, functions: Sequence[Function], values: Values, spo
         texts, is_name = values.of(function, key.name), key.entity == table_name(function)
         for value, how, start, end in _said_of(key, texts, said, spots, named, common, is_name=is_name):
             places[start, end, how, value].append((_rank(function, key), column))
-    partial = Counter((start, end) for start, end, how, _ in places if how == _PARTIAL)
+    partial = Counter((start, end) for start, end, how, _ in places if how >= _PARTIAL)
     links = [
         Link(value, tuple(column for rank, column in columns if rank == min(columns)[0])[:MOST_COLUMNS], *place)
         for (*place, value), columns in places.items()
         # A part of several values tells nothing.
-        if place[2] != _PARTIAL or partial[place[0], place[1]] == 1
+        if place[2] < _PARTIAL or partial[place[0], place[1]] == 1
     ]
+    # "Who do I ring about the violin" is about no ring.
+    links = [one for one in links if one.how < _BY_A_WORD] or links
     return sorted(_apart(links), key=lambda one: one.start)[:MOST_LINKS]
 
 
@@ -139,7 +141,8 @@ def _said_of(
         # Too many to look at: names that the graph's index has seen.
         yield from ((one.text, _EXACT, one.start, one.end) for one in spots if one.kind == key.entity)
         return
-    for value in dict.fromkeys(value for text in texts for value in _values_of(text.removeprefix(PART), key)):
+    for text in texts:
+        value = text.removeprefix(PART)
         words = _strong(value)
         run = _run(words, said)
         if run is not None and named.issuperset(words):
@@ -148,14 +151,7 @@ def _said_of(
             first, last, how = run
             yield value, how, said[first].start, said[last].end
         elif len(words) > 1 and (part := _part(words, said, common, is_name=is_name)) is not None:
-            yield value, _PARTIAL, *part
-
-
-def _values_of(text: str, key: Key) -> Iterator[str]:
-    """A text, and what it lists where it is no name."""
-    yield text
-    if not key.entity and len(items := items_of(text)) > 1:
-        yield from items
+            yield value, *part
 
 
 @lru_cache(maxsize=20_000)
@@ -180,30 +176,34 @@ def _run(words: tuple[str, ...], said: Sequence[Word]) -> tuple[int, int, int] |
     return None
 
 
-def _part(words: tuple[str, ...], said: Sequence[Word], common: set[str], *, is_name: bool) -> tuple[int, int] | None:
-    """Where a question says some of the words of a value: a word that is written as a name, or several together.
+def _part(
+    words: tuple[str, ...], said: Sequence[Word], common: set[str], *, is_name: bool
+) -> tuple[int, int, int] | None:
+    """How and where a question says some words of a value: one that is written as a name, or several together.
 
     Args:
         is_name: whether one word in small letters is enough: the desk of a Captain's desk.
     """
     best: list[Word] = []
+    best_how = _BY_A_WORD
     run: list[Word] = []
     for word in (*said, None):
         if word is not None and any(is_same_word(word.text, other) for other in words):
             run.append(word)
             continue
         telling = [one for one in run if one.text not in common]
-        is_said = len(run) > 1 or (telling and (telling[0].is_capital or (is_name and telling[0].text in words)))
-        if telling and is_said and len(run) > len(best):
-            best = run
+        if telling and len(run) > len(best):
+            how = _PARTIAL if len(run) > 1 or telling[0].is_capital else _BY_A_WORD
+            if how == _PARTIAL or (is_name and telling[0].text in words):
+                best, best_how = run, how
         run = []
-    return (best[0].start, best[-1].end) if best else None
+    return (best_how, best[0].start, best[-1].end) if best else None
 
 
 def _apart(links: Iterable[Link]) -> Iterator[Link]:
     """Of values in places that overlap those of the longest; of one place those that are said best."""
     chosen: list[Link] = []
-    for one in sorted(links, key=lambda link: (link.how == _PARTIAL, link.start - link.end, link.how, link.start)):
+    for one in sorted(links, key=lambda link: (link.how >= _PARTIAL, link.start - link.end, link.how, link.start)):
         overlapping = [other for other in chosen if other.start < one.end and one.start < other.end]
         if all((other.start, other.end, other.how) == (one.start, one.end, one.how) for other in overlapping):
             chosen.append(one)
