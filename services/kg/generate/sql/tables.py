@@ -55,11 +55,11 @@ class Tables:
             key = function.exact_keys.get(name)
             if key is not None and key.entity and key.entity == subject.entity:
                 return subject
-            # The name of what another table's row names: author_name of a book.
-            for own in self.function.keys:
-                named = subject_of(function)
-                if own.entity and own.entity == named.entity and name == f"{own.name}_{named.name}":
-                    return own
+            # The name of what a row names: author_name of a book.
+            named = subject_of(function)
+            roles = [one for one in self.function.keys if one.entity and one.entity == named.entity]
+            if role := next((one for one in roles if name == f"{one.name}_{named.name}"), None):
+                return role
         return subject if name == "name" and subject.entity else None
 
     def _names(self, name: str, table: Function) -> Iterator[str]:
