@@ -166,7 +166,8 @@ def _add_like(rows: Filter, key: Key, pattern: str) -> None:
     if key.kind == "date" and (beginning := _BEGINNING_OF_DAY.fullmatch(pattern)):
         rows.conditions.append(f"eq({key.name}, {quote(beginning[1])})")
     elif key.kind == "date" and (month := ANY_YEAR.fullmatch(pattern)):
-        rows.conditions.append(f"like({key.name}, {quote(f'-{month[1]}-{month[2] or str()}')})")
+        part = quote(f"-{month[1]}-{month[2] or ''}")
+        rows.conditions.append(f"like({key.name}, {part})")
     elif key.kind in NUMERIC or key.kind == "date" or not text:
         raise Untranslatable(f"{key.name} is no text")
     else:
