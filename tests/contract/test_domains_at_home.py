@@ -22,6 +22,7 @@ BY_LABEL = (
     "services/gateway/data/reports/",
     "lab/classifier/",
     "lab/crag_data/",
+    "lab/draft/abbreviations.yaml",
     "lab/draft/measures.yaml",
     "lab/draft/names.yaml",
     "lab/draft/synonyms.yaml",
