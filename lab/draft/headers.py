@@ -17,7 +17,7 @@ _BY = re.compile(rf"([{''.join(_CURRENCIES)}]) ?/ ?(?=[a-z])")
 # What a header says of a flag.
 _EITHER = re.compile(r"\b(?:y ?/ ?n|yes ?/ ?no)\b\W*$", re.IGNORECASE)
 # "Cost/yr".
-_EVERY = re.compile(r"/ ?(?=(?:day|head|month|night|person|week|yr|year)\b)", re.IGNORECASE)
+_EVERY = re.compile(r"/ ?(?=(?:day|head|hour|hr|mo|month|night|person|week|wk|year|yr)\b)", re.IGNORECASE)
 _DOTTED = re.compile(r"([a-z]+)\.")
 _LETTERS = str.maketrans(
     {"ø": "o", "ł": "l", "ß": "ss", "æ": "ae", "œ": "oe", "²": "2", "³": "3", "%": " percent "}

@@ -78,6 +78,7 @@ def test_headers_become_names(header: str, name: str) -> None:
         ("E-mail", "email"),
         ("Next appt.", "next_appointment"),
         ("Cost/yr (EUR)", "cost_per_year_eur"),
+        ("Rate/wk", "rate_per_week"),
         ("Encr. Y/N", "encrypted"),
         ("Paid (yes/no)", "paid"),
         # Only the dot says that it is short for something.
