@@ -184,7 +184,7 @@ class Column:
     @property
     def measured(self) -> str:
         """The part of its key that names what is measured: price of price_eur_per_kg, battery of battery_mah."""
-        base = self.key.rpartition("_per_")[0] if self._is_rate else self.key
+        base = self.key.partition("_per_")[0]
         front, _, last = base.rpartition("_")
         short = len(last) <= MAX_UNIT and last not in words_of_names("vague")
         return front if front and self.numeric and not self.numbered and (last in units() or short) else base
