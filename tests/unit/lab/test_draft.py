@@ -86,6 +86,8 @@ def test_headers_become_names(header: str, name: str) -> None:
         ("Cat", "cat"),
         ("Cat. No.", "catalogue_no"),
         ("Age (yr)", "age_yr"),
+        ("Range (nm)", "range_nm"),
+        ("Common nm.", "common_name"),
         ("Rep. by", "reported_by"),
         ("Time (min.)", "time_min"),
         ("Y/N", ""),
