@@ -6,15 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from lab.draft.headers import MAX_NAME, abbreviated, ascii_words, column_name
-from lab.draft.vocabulary import (
-    deeds,
-    measures,
-    phrases_of,
-    synonyms,
-    units,
-    words_of_names,
-    words_of_unit,
-)
+from lab.draft.vocabulary import deeds, measures, phrases_of, synonyms, units, words_of_names, words_of_unit
 from services.kg.generate.rules.english import english
 from services.kg.generate.rules.inflection import inflections, irregular, singular
 from services.kg.generate.rules.values import parts_of

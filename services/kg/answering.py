@@ -200,11 +200,9 @@ class Answering:
         """
         if not self._executor.catalogue.domains[request.domain].bundled:
             # Who names a domain of one's own knows where the question belongs.
-            return (
-                "sql"
-                if self._settings.writes_sql and (request.domain == domain or await self._names_entities(request))
-                else None
-            )
+            if not self._settings.writes_sql:
+                return None
+            return "sql" if request.domain == domain or await self._names_entities(request) else None
         if not await self._names_entities(request):
             return None
         adapter, allow_s = self._settings.kg_adapter, budget.allow(LOOK_UP_CAP_S)

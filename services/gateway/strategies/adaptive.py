@@ -162,10 +162,11 @@ class Adaptive(Strategy):
         fallback = extracted
         if best and first.completion is not None:
             attempt = await self._attempt(context, first, first.completion, reading, replies)
-            if self._given(context, attempt, "high") is not None:
+            chances = self._chances(context, attempt)
+            if "high" in chances:
                 run.decide("passages", f"the {len(best)} best of {len(passages)} are enough")
                 return await self._weighed(context, attempt, replies)
-            if (chance := self._given(context, attempt, self.settings.caution)) is not None:
+            if (chance := chances.get(self.settings.caution)) is not None:
                 fallback = run.hold(replace(attempt.draft, confidence=round(chance, 4)))
             first = await self._generate(context, passages, cached_tokens=first.completion.prompt_tokens)
         if first.completion is None:
@@ -221,11 +222,15 @@ class Adaptive(Strategy):
         draft = Draft(reply.answer, reply.kind, 0.0, _source(first.evidence), tuple(first.evidence))
         return Attempt(draft, observation, first)
 
-    def _given(self, context: Context, attempt: Attempt, caution: Caution) -> float | None:
-        """The probability of an answer that is given at this caution by what was seen; None where none is given."""
+    def _chances(self, context: Context, attempt: Attempt) -> dict[Caution, float]:
+        """The answer's probability by what was seen, at each caution that it is given at: the settings' and `high`."""
         model = context.mesh.calibration.choose(context.mesh.llm.model, attempt.first.adapter)
-        decision = None if model is None else model.decide(confidence.signals(attempt.observation), caution)
-        return decision.probability if decision is not None and decision.kind == "answer" else None
+        if model is None:
+            return {}
+        signals = confidence.signals(attempt.observation)
+        cautions: tuple[Caution, ...] = (self.settings.caution, "high")
+        decisions = {one: model.decide(signals, one) for one in cautions}
+        return {caution: one.probability for caution, one in decisions.items() if one.kind == "answer"}
 
     async def _weighed(self, context: Context, attempt: Attempt, replies: list[Normalized]) -> Draft:
         """The attempt's draft, weighed; its reply is one of those from earlier sources from now on.

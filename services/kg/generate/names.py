@@ -68,9 +68,8 @@ class Renaming:
     domain: str
     name: Rename  # of names of entities
     text: Callable[[str], str | None] = str  # of other words that the question should have said, such as a league
-    year: Callable[[str], bool] = lambda _: (
-        True
-    )  # whether years, alone or in dates, may stay; False refuses the statement
+    # Whether years, alone or in dates, may stay; False refuses the statement.
+    year: Callable[[str], bool] = lambda _: True
 
     def query(self, query: Query) -> Query:
         """The statement with every name replaced.

@@ -6,6 +6,8 @@ from services.kg.generate.rules.english import english
 from services.kg.generate.rules.phrases import compiled
 from services.kg.generate.rules.tokens import Tokens
 
+# What a question begins with that wants yes or no.
+WHETHER = ("is", "are", "was", "were", "do", "does", "did", "has", "have", "had", "can")
 _FOR_ONE = re.compile(r"\W*(?:how|what|when|where|which|who|whom|whose|why)\b(?!['’]s\b)", re.IGNORECASE)
 
 
@@ -28,7 +30,7 @@ def asks_what(tokens: Tokens) -> bool:
 
 def asks_whether(tokens: Tokens) -> bool:
     """Whether the question wants yes or no."""
-    return tokens.word(0) in ("is", "are", "was", "were", "do", "does", "did", "has", "have", "had", "can")
+    return tokens.word(0) in WHETHER
 
 
 def asks_how_much(tokens: Tokens) -> bool:

@@ -125,14 +125,14 @@ def _add(rows: Filter, tables: Tables, condition: exp.Expr, translate: Translate
 
 def _alternatives(tables: Tables, condition: exp.Or) -> tuple[Key, list[str]]:
     """The column and the values of "x = 1 OR x = 2"."""
-    sides = [one for one in _sides(condition) if isinstance(one, exp.EQ)]
-    if len(sides) < len(list(_sides(condition))):
+    sides = list(_sides(condition))
+    if not all(isinstance(one, exp.EQ) for one in sides):
         raise Untranslatable("alternatives that are no values")
-    values = list(dict.fromkeys(_value(one.right) for one in sides))
+    values = list(dict.fromkeys(_value(one.expression) for one in sides))
     if len(values) == 1 and values[0].lower() not in _FLAGS:
         # The statement does not know which column has the text, and may name one of another table.
-        sides = [one for one in sides if _has(tables, one.left)] or sides
-    keys = [tables.key(one.left) for one in sides]
+        sides = [one for one in sides if _has(tables, one.this)] or sides
+    keys = [tables.key(one.this) for one in sides]
     # "Who is or reports to Ann": of several columns that have it the first is taken.
     is_one_text = len(values) == 1 and all(key.kind == "text" for key in keys)
     if len(set(keys)) > 1 and not is_one_text:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from sqlglot import exp
 
 from services.kg.generate.ground import named, says_year
+from services.kg.generate.rules.interrogatives import WHETHER
 from services.kg.generate.rules.values import Values
 from services.kg.generate.spans import Spot
 from services.kg.generate.sql.conditions import ANY_YEAR
@@ -14,7 +15,7 @@ from services.kg.generate.sql.schema import FEW_VALUES
 from services.kg.generate.sql.tables import Untranslatable
 from services.kg.language.catalogue import Catalogue, Function, Key
 from services.kg.language.parse import parse_each
-from services.kg.language.tree import Call, Condition, Literal_, Project, Query, Sort, Statement, Where
+from services.kg.language.tree import Call, Condition, Literal_, Project, Query, Sort, Statement, Step, Where
 from services.kg.store.names import normalise
 from services.kit.text import quantities
 from services.kit.text.numbers import numbers
@@ -30,7 +31,7 @@ _LATEST = re.compile(r"\b(?:newest|latest|youngest|last|most recent(?:ly)?)\b")
 _ASKING = re.compile(r"\b(?:how (?:much|many)|what|when|where|whose|who)\b")
 _TOTAL = re.compile(r"\b(?:all ?together|in total|total|sum)\b")
 _EACH = re.compile(r"\b(?:each|every|list|per)\b")
-_WHETHER = re.compile(r"\W*(?:is|are|was|were|do|does|did|has|have|had|can)\b", re.IGNORECASE)
+_WHETHER = re.compile(rf"\W*(?:{'|'.join(WHETHER)})\b", re.IGNORECASE)
 _ARTICLES = ("a", "an", "the")
 _DIGITS = re.compile(r"\d+(?:\.\d+)?")
 
@@ -160,21 +161,19 @@ def with_items(query: Query, catalogue: Catalogue, domain: str, values: Values) 
     items: dict[Condition, Condition] = {}
     for function, key, condition in _on_texts(query, catalogue, domain):
         texts = [one.value for one in condition.values if isinstance(one, Literal_) and isinstance(one.value, str)]
-        if condition.operator in ("eq", "neq", "in") and any(
-            values.is_listed(function, key.name, one) for one in texts
-        ):
-            if condition.operator != "eq":
-                raise Untranslatable(f"{condition.operator} of an item")
-            items[condition] = replace(condition, operator="like")
-    return replace(
-        query,
-        steps=tuple(
-            replace(step, conditions=tuple(items.get(one, one) for one in step.conditions))
-            if isinstance(step, Where | Sort)
-            else step
-            for step in query.steps
-        ),
-    )
+        compares = condition.operator in ("eq", "neq", "in")
+        if not compares or not any(values.is_listed(function, key.name, one) for one in texts):
+            continue
+        if condition.operator != "eq":
+            raise Untranslatable(f"{condition.operator} of an item")
+        items[condition] = replace(condition, operator="like")
+
+    def with_them(step: Step) -> Step:
+        if not isinstance(step, Where | Sort):
+            return step
+        return replace(step, conditions=tuple(items.get(one, one) for one in step.conditions))
+
+    return replace(query, steps=tuple(map(with_them, query.steps)))
 
 
 def _on_texts(

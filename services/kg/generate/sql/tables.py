@@ -56,9 +56,8 @@ class Tables:
             if key is not None and key.entity and key.entity == subject.entity:
                 return subject
             # The name of what a row names: author_name of a book.
-            named = subject_of(function)
-            roles = [one for one in self.function.keys if one.entity and one.entity == named.entity]
-            if role := next((one for one in roles if name == f"{one.name}_{named.name}"), None):
+            own = subject_of(function).name
+            if role := next((one for one in roles_of(self.function, function) if name == f"{one.name}_{own}"), None):
                 return role
         return subject if name == "name" and subject.entity else None
 
@@ -73,10 +72,9 @@ class Tables:
 
     def _names_here(self, other: Function, name: str) -> Iterator[str]:
         """What the function calls a column of a table that it joins: `van_fuel`, the fuel of its van."""
-        subject = subject_of(other)
-        for key in self.function.keys:
-            if key.entity and key.entity == subject.entity:
-                yield key.name if name == subject.name else f"{key.name}_{name}"
+        is_subject = name == subject_of(other).name
+        for role in roles_of(self.function, other):
+            yield role.name if is_subject else f"{role.name}_{name}"
 
 
 def bases(select: exp.Select, functions: Mapping[str, Function]) -> Iterator[Tables]:
@@ -114,9 +112,14 @@ def _is_by_columns(join: exp.Join) -> bool:
 
 def role_of(function: Function, other: Function) -> Key | None:
     """The key of a function that has names of another one's rows, where it has one such key."""
+    roles = roles_of(function, other)
+    return roles[0] if len(roles) == 1 else None
+
+
+def roles_of(function: Function, other: Function) -> list[Key]:
+    """The keys of a function that have names of another one's rows."""
     entity = subject_of(other).entity
-    keys = [one for one in function.keys if one.entity == entity] if entity else []
-    return keys[0] if len(keys) == 1 else None
+    return [one for one in function.keys if one.entity == entity] if entity else []
 
 
 def parameter_of(function: Function, key: Key) -> Parameter | None:
