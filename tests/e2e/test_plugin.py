@@ -110,6 +110,39 @@ def test_a_large_vocabulary_in_int8_gives_the_products_of_its_weights(in_vllm: I
         assert 0.05 < to_weights < (2 if exact else 3)
 
 
+def test_int8_weights_outlive_the_tensors_that_they_are_made_of(in_vllm: InVllm) -> None:
+    code = """
+import torch
+from cragmesh_vllm.int8 import OneDnn, pack
+torch.manual_seed(5)
+rows = torch.randn(70, 96)
+for kind in (OneDnn, pack):
+    weights = kind(torch.randint(-60, 60, (9000, 96), dtype=torch.int8), torch.rand(9000, 1))
+    before = weights.multiply(rows)
+    # Whatever was freed is taken again.
+    kept = [torch.full((9000, 1), torch.nan) for _ in range(20)] + [torch.full((9000, 96), 1, dtype=torch.int8)]
+    print(torch.equal(before, weights.multiply(rows)), bool(before.isfinite().all()))
+"""
+    assert in_vllm(code).split()[-4:] == ["True"] * 4
+
+
+def test_what_a_broken_product_generates_is_told_from_language(in_vllm: InVllm) -> None:
+    code = """
+from types import SimpleNamespace as Plain
+from cragmesh_vllm.readiness import problem
+def reply(tokens, logprob):
+    return Plain(token_ids=tokens, logprobs=[{token: Plain(logprob=logprob)} for token in tokens])
+print(repr(problem(reply([7, 8, 9, 1], -0.5), [7, 8, 9, 10])))
+print(repr(problem(reply([4, 4], -0.5), [])))
+print(problem(reply([4, 4, 4, 4], -0.5), [7, 8, 9, 10]))
+print(problem(reply([7, 8, 9, 10], float("nan")), [7, 8, 9, 10]))
+"""
+    sound, adapter, noise, numbers = in_vllm(code).splitlines()[-4:]
+    assert (sound, adapter) == ("''", "''")
+    assert noise == "it does not go on with what its prompt repeats"
+    assert numbers == "its probabilities are no numbers"
+
+
 def test_fbgemm_multiplies_exactly_what_fits_16_bits(in_vllm: InVllm) -> None:
     code = """
 import torch

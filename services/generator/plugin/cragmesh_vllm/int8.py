@@ -49,6 +49,8 @@ class OneDnn:
 
     def __init__(self, weight: torch.Tensor, scales: torch.Tensor) -> None:
         self._outputs = len(weight)
+        # The handler copies the weights, and reads the scales where they lie.
+        self._scales = scales
         self._handler = ops.create_onednn_scaled_mm(weight.t(), scales, torch.float32, True, False, SHAPES)
 
     def multiply(self, rows: torch.Tensor) -> torch.Tensor:

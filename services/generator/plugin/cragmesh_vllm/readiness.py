@@ -1,13 +1,16 @@
 """`GET /readyz`: what the server runs, in the words of the mesh's other services, once it has generated.
 
 vLLM listens after `init_state`: neither `/readyz` nor `/health` answers before the base model and every adapter have
-read a prompt and written an answer, so that no caller pays for kernels that oneDNN makes at first use.
+read a prompt and written an answer, so that no caller pays for kernels that oneDNN makes at first use, and that a model
+which is computed wrongly on this CPU ends the start instead of answering.
 """
 
 import json
+import math
 import os
 import time
 from argparse import Namespace
+from collections.abc import Sequence
 from typing import Any
 
 from fastapi import FastAPI
@@ -23,6 +26,9 @@ READINESS = "CRAGMESH_READINESS"
 # Longer than a step of the scheduler, so that a full one, a rest and decoding all have happened. FBGEMM makes no
 # kernels at first use, and where it multiplies the base model and each adapter would read for seconds.
 WARM_TOKENS, WARM_TOKENS_FBGEMM, WARM_ANSWER = 400, 40, 4
+# How often the prompt says the same. Whatever a language model was taught, it goes on with what is repeated (Olsson et
+# al. 2022, arXiv:2209.11895); one that does not cannot answer from passages either.
+REPETITIONS = 4
 
 logger = init_logger(__name__)
 
@@ -42,23 +48,46 @@ class Readiness:
             return reply
 
     async def init_state(self, engine_client: Any, state: State, args: Namespace) -> None:
-        """Generate once by the base model and by each adapter."""
+        """Generate once by the base model and by each adapter.
+
+        Raises:
+            RuntimeError: what they generate is no language, see `problem`.
+        """
         if engine_client is None:
             return
         began = time.monotonic()
         adapters = [None, *state.openai_serving_models.lora_requests.values()]
         for number, adapter in enumerate(adapters):
-            prompt = {"prompt_token_ids": _tokens(number, args)}
+            tokens = _tokens(number, args)
             sampling = SamplingParams(max_tokens=WARM_ANSWER, temperature=0.0, ignore_eos=True, logprobs=1)
-            replies = engine_client.generate(prompt, sampling, f"warm-up-{number}", lora_request=adapter)
-            async for _ in replies:
+            prompt, reply = {"prompt_token_ids": tokens}, None
+            async for reply in engine_client.generate(prompt, sampling, f"warm-up-{number}", lora_request=adapter):
                 pass
+            # An adapter may have been taught to answer in one form only.
+            found = problem(reply.outputs[0], tokens[: len(tokens) // REPETITIONS] if adapter is None else [])
+            if found:
+                raise RuntimeError(f"{adapter.lora_name if adapter else 'the model'} is computed wrongly here: {found}")
         trim()
         logger.info("warm after %d prompts in %.1f s", len(adapters), time.monotonic() - began)
+
+
+def problem(reply: Any, repeated: Sequence[int]) -> str:
+    """What shows that a reply is no language; empty where nothing does.
+
+    Args:
+        reply: vLLM's, with the log-probabilities of its tokens.
+        repeated: the tokens that a sound model goes on with, of which it need say one in its place only; empty for any.
+    """
+    if not all(math.isfinite(reply.logprobs[place][token].logprob) for place, token in enumerate(reply.token_ids)):
+        return "its probabilities are no numbers"
+    # Of a masked CPU, an odd tokenizer or a half-taught model one token may be off; of noise all are.
+    if repeated and not any(ours == theirs for ours, theirs in zip(reply.token_ids, repeated, strict=False)):
+        return "it does not go on with what its prompt repeats"
+    return ""
 
 
 def _tokens(number: int, args: Namespace) -> list[int]:
     """A prompt that no other begins with: the prefix cache would answer the second from the first."""
     wanted = WARM_TOKENS_FBGEMM if by_fbgemm() else WARM_TOKENS
-    length = min(wanted, (args.max_model_len or wanted + WARM_ANSWER) - WARM_ANSWER)
-    return [100 + (number * length + place) % 20_000 for place in range(length)]
+    length = min(wanted, (args.max_model_len or wanted + WARM_ANSWER) - WARM_ANSWER) // REPETITIONS
+    return [100 + (number * length + place) % 20_000 for place in range(length)] * REPETITIONS
