@@ -60,9 +60,9 @@ class Readiness:
         for number, adapter in enumerate(adapters):
             tokens = _tokens(number, args)
             sampling = SamplingParams(max_tokens=WARM_ANSWER, temperature=0.0, ignore_eos=True, logprobs=1)
-            prompt, reply = {"prompt_token_ids": tokens}, None
-            async for reply in engine_client.generate(prompt, sampling, f"warm-up-{number}", lora_request=adapter):
-                pass
+            prompt = {"prompt_token_ids": tokens}
+            replies = engine_client.generate(prompt, sampling, f"warm-up-{number}", lora_request=adapter)
+            *_, reply = [reply async for reply in replies]
             # An adapter may have been taught to answer in one form only.
             found = problem(reply.outputs[0], tokens[: len(tokens) // REPETITIONS] if adapter is None else [])
             if found:
