@@ -169,16 +169,17 @@ print(float((weights.held(rows) - rows).abs().max() / rows.abs().max()))
     assert float(held) < 0.5 / 127 + 1e-6
 
 
-def test_vllms_int8_layers_are_multiplied_by_the_kernel_that_the_launcher_names(in_vllm: InVllm) -> None:
+@pytest.mark.parametrize("name", sorted({"fbgemm", int8_kernel(instruction_set(GeneratorSettings().cpu_isa))} - {""}))
+def test_vllms_int8_layers_are_multiplied_by_the_kernel_that_the_launcher_names(in_vllm: InVllm, name: str) -> None:
     code = f"""
 import os, torch
 from types import SimpleNamespace as Plain
 from cragmesh_vllm import register
 register(), register()
 from vllm.model_executor.kernels.linear.scaled_mm.cpu import CPUInt8ScaledMMLinearKernel as Kernel
-os.environ[{INT8_KERNEL!r}] = "fbgemm"
+os.environ[{INT8_KERNEL!r}] = {name!r}
 kernel, layer = Kernel.__new__(Kernel), torch.nn.Module()
-kernel.config = Plain(is_channelwise=True)
+kernel.config = Plain(is_channelwise=True, input_symmetric=True, is_static_input_scheme=False)
 kernel.layer_param_names = ("weight", "weight_scale", "input_scale", "input_zero_point", "azp_adj")
 layer.weight = torch.nn.Parameter(torch.randint(-60, 60, (48, 32), dtype=torch.int8), requires_grad=False)
 layer.weight_scale = torch.nn.Parameter(torch.rand(48, 1), requires_grad=False)

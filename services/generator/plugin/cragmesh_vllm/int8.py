@@ -146,8 +146,12 @@ def _packed(weight: torch.Tensor, scales: torch.Tensor) -> Any:
 
 
 def serve_int8() -> None:
-    """Have vLLM's int8 layers multiplied by the library that the launcher has named, and leave them a weight."""
+    """Have vLLM's int8 layers multiplied by the library that the launcher has named, and leave them a weight.
+
+    Where inputs are quantised as oneDNN does here, vLLM would sum up all weights for zero points that there are not.
+    """
     from vllm.model_executor.kernels.linear.scaled_mm.cpu import CPUInt8ScaledMMLinearKernel
+    from vllm.model_executor.layers.utils import check_cpu_sgl_kernel
 
     from cragmesh_vllm.memory import trim
 
@@ -157,11 +161,15 @@ def serve_int8() -> None:
 
     def process(self: Any, layer: torch.nn.Module) -> None:
         name = self.layer_param_names[0]
-        if by_fbgemm():
-            self.linear_method = _by_fbgemm(self, layer)
+        weight = getattr(layer, name)
+        for_each_token = self.config.input_symmetric and not self.config.is_static_input_scheme
+        if by_fbgemm() or (for_each_token and not check_cpu_sgl_kernel(*weight.shape, weight.dtype)):
+            self.linear_method = _packed_here(self, layer)
             setattr(layer, name, None)
         else:
             pack_as_vllm_does(self, layer)
+        del weight
+        if not by_fbgemm():
             trim()
         if getattr(layer, name) is None:
             # A LoRA layer asks it for its device.
@@ -171,14 +179,14 @@ def serve_int8() -> None:
     CPUInt8ScaledMMLinearKernel.process_weights_after_loading = process
 
 
-def _by_fbgemm(kernel: Any, layer: torch.nn.Module) -> Callable[..., torch.Tensor]:
+def _packed_here(kernel: Any, layer: torch.nn.Module) -> Callable[..., torch.Tensor]:
     """A layer's product; its inputs are quantised for each token, whatever the checkpoint says of them."""
     from vllm.model_executor.layers.quantization.utils.w8a8_utils import convert_to_channelwise
 
     weight, scales = (getattr(layer, name).data for name in kernel.layer_param_names[:2])
     if not kernel.config.is_channelwise:
         scales = convert_to_channelwise(scales, layer.logical_widths)
-    return _linear(Fbgemm(weight, scales.float().view(-1, 1)))
+    return _linear(pack(weight, scales.float().view(-1, 1)))
 
 
 def _linear(weights: Int8Weights) -> Callable[..., torch.Tensor]:

@@ -18,14 +18,13 @@ from starlette.datastructures import State
 from vllm import SamplingParams
 from vllm.logger import init_logger
 
-from cragmesh_vllm.int8 import by_fbgemm
 from cragmesh_vllm.memory import trim
 
 # JSON by the launcher: `model`, `device`, `precision` and `detail` of the reply.
 READINESS = "CRAGMESH_READINESS"
-# Longer than a step of the scheduler, so that a full one, a rest and decoding all have happened. FBGEMM makes no
-# kernels at first use, and where it multiplies the base model and each adapter would read for seconds.
-WARM_TOKENS, WARM_TOKENS_FBGEMM, WARM_ANSWER = 400, 40, 4
+# What is made at first use is made whatever the length: after it 180 to 960 tokens take as long the first time as the
+# second, where each adapter had read 400 tokens for it.
+WARM_TOKENS, WARM_ANSWER = 40, 4
 # How often the prompt says the same. Whatever a language model was taught, it goes on with what is repeated (Olsson et
 # al. 2022, arXiv:2209.11895); one that does not cannot answer from passages either.
 REPETITIONS = 4
@@ -88,6 +87,5 @@ def problem(reply: Any, repeated: Sequence[int]) -> str:
 
 def _tokens(number: int, args: Namespace) -> list[int]:
     """A prompt that no other begins with: the prefix cache would answer the second from the first."""
-    wanted = WARM_TOKENS_FBGEMM if by_fbgemm() else WARM_TOKENS
-    length = min(wanted, (args.max_model_len or wanted + WARM_ANSWER) - WARM_ANSWER) // REPETITIONS
+    length = min(WARM_TOKENS, (args.max_model_len or WARM_TOKENS + WARM_ANSWER) - WARM_ANSWER) // REPETITIONS
     return [100 + (number * length + place) % 20_000 for place in range(length)] * REPETITIONS
