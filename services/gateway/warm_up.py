@@ -16,7 +16,8 @@ from services.kit.budget import Budget
 from services.kit.telemetry import Metrics, log
 
 QUESTION = "when was the light at Port Ansel first lit?"
-PARAGRAPHS = 24
+# One prompt of what is read first: more would be read twice, and a start is waited for.
+PARAGRAPHS = 8
 
 
 async def warm_up(strategy: Strategy, mesh: Mesh, settings: GatewaySettings, *, ready_s: float) -> None:
