@@ -285,7 +285,7 @@ class Compiler:
         if operator == "like":
             return func.lower(column).contains(str(values[0]).strip("%").lower(), autoescape=True)
         if key.kind == "date":
-            return self._on_date(column, operator, values)
+            return self._on_date(rows, key.name, operator, values)
         compared: list[Any] = [number(value, key) if key.kind in NUMERIC else str(value).lower() for value in values]
         column = column if key.kind in NUMERIC else func.lower(column)
         if operator == "between":
@@ -301,16 +301,19 @@ class Compiler:
             clause |= column.contains(text, autoescape=True)
         return ~clause if operator == "neq" else clause
 
-    def _on_date(self, column: Any, operator: str, values: tuple[Scalar, ...]) -> Clause:
+    def _on_date(self, rows: Rows, key: str, operator: str, values: tuple[Scalar, ...]) -> Clause:
         """Comparison with a stretch of time; a partial date counts as a whole: 2023 is in 2023, not before 2023-05."""
         first, last = (self._window((Literal_(value),), None) for value in (values[0], values[-1]))
-        start, end = lower_bound(first.start), lower_bound(last.end)
+        column, start, end = rows.c[key], lower_bound(first.start), lower_bound(last.end)
         if operator in ("ge", "gt"):
             return cast(Clause, column >= (start if operator == "ge" else end))
         if operator in ("lt", "le"):
             return cast(Clause, column < (start if operator == "lt" else end))
         inside = (column >= start) & (column < end)
-        return cast(Clause, ~inside if operator == "neq" else inside)
+        if operator == "neq":
+            return cast(Clause, ~inside)
+        rows.periods.append((key, start, end))
+        return cast(Clause, inside)
 
     def _window(self, values: tuple[Value, ...], other: tuple[Value, ...] | None) -> Window:
         first = str(plain(values[0]))

@@ -61,7 +61,7 @@ class Executor:
         try:
             with deadline(seconds), self._engine.connect() as connection:
                 compiler = Compiler(connection, self._names, self.catalogue, domain, query_time.astimezone(ASKER))
-                run = _Run(connection, compiler)
+                run = _Run(connection, compiler, self.catalogue)
                 for one in parsed:
                     outcomes.append(run.statement(one))
         except ExecutionTimeout as error:
@@ -73,9 +73,10 @@ class Executor:
 class _Run:
     """One program: statements see the rows of those before."""
 
-    def __init__(self, connection: Connection, compiler: Compiler) -> None:
+    def __init__(self, connection: Connection, compiler: Compiler, catalogue: Catalogue) -> None:
         self._connection = connection
         self._compiler = compiler
+        self._catalogue = catalogue
 
     @property
     def _findings(self) -> Findings:
@@ -117,10 +118,26 @@ class _Run:
         lines, total = self._lines(rows, shown, note_ties=query.aggregate is None)
         total = self._stated_or(rows, query, total)
         counted = query.aggregate == "len"
-        if counted and total == 0 and not self._has_rows(rows):
+        if counted and total == 0:
+            self._require_known(rows)
+        return self._outcome(source, query.aggregate, function, shown, lines, total, total if counted else None)
+
+    def _require_known(self, rows: Rows) -> None:
+        """Refuse a count of 0 that says nothing.
+
+        Raises:
+            NothingKnown: of a name there is no row, or a table of a domain of one's own begins later or ended before.
+        """
+        if not self._has_rows(rows):
             names = ", ".join(entity.surface for entity in self._findings.entities)
             raise NothingKnown(f"nothing is known that could be counted: {names}")
-        return self._outcome(source, query.aggregate, function, shown, lines, total, total if counted else None)
+        if self._catalogue.domains[rows.function.domain].bundled:
+            return
+        for key, start, end in rows.periods:
+            column = view_of(rows.function.view).c[key]
+            first, last = self._connection.execute(select(func.min(column), func.max(column))).one()
+            if first is not None and (str(first) >= end or str(last) < start):
+                raise NothingKnown(f"what is known has its {key} from {first} to {last}")
 
     def _has_rows(self, rows: Rows) -> bool:
         """Whether the graph has a row of each entity: only then is a count of 0 a fact about it."""

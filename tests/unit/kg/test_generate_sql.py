@@ -148,6 +148,29 @@ def test_what_is_no_select_over_the_tables_is_no_program(executor: Executor, sql
         [translate(one, executor.catalogue, DOMAIN) for one in parse_selects(sql)]
 
 
+@pytest.mark.parametrize(
+    ("condition", "count"),
+    [
+        ('eq(born, "1901")', 1),
+        ('eq(born, "1930")', 0),
+        # The first author was born in 1815 and the last in 1962, as far as is known.
+        ('eq(born, "1814")', None),
+        ('eq(born, "1963")', None),
+        ('between(born, "1963", "1970")', None),
+        ('neq(born, "1814")', 4),
+        ('gt(born, "1963")', 0),
+    ],
+)
+def test_a_count_of_days_that_a_table_does_not_reach_is_unknown(
+    executor: Executor, condition: str, count: int | None
+) -> None:
+    program = f"LEN get_author(None) where({condition})"
+    (outcome,) = executor.execute(program, domain=DOMAIN, query_time=ASKED, seconds=5.0)
+    assert (outcome.status, outcome.value) == ("ok" if count is not None else "empty", count)
+    if count is None:
+        assert outcome.message == "what is known has its born from 1815-12-10 to 1962-01-05"
+
+
 ESSAYS = 'get_book(None) where(eq(genre, "Essay"))["title"]'
 QUILL = 'get_author("Ada Quill")["country"]'
 SHORT_CUTS = 'get_book("Short Cuts")["price"]'
@@ -155,6 +178,8 @@ OVER_TEN = 'get_book(None) where(gt(price, 10))["title"]'
 SINCE_1940 = 'get_author(None) where(gt(born, "1940-01-01"))["name"]'
 EARLIEST = 'get_author(None) sort(None, born)["name"][:1]'
 LATEST = EARLIEST.replace("born", "-born")
+LIGHTEST = 'get_book(None) sort(None, weight)["title"][:1]'
+HEAVIEST = LIGHTEST.replace("None, w", "None, -w")
 ESSAYS_IN_PRINT = 'get_book(None) where(eq(in_print, true), eq(genre, "Essay"))["title"]'
 JUNES = 'get_author(None) where(like(born, "-06-"))["name"]'
 IN_JUNE = 'get_author(None) where(eq(born, "1950-06"))["name"]'
@@ -255,6 +280,15 @@ def writer(graph: tuple[Executor, NameIndex], generator: FakeGenerator) -> SqlWr
             "SELECT price FROM book ORDER BY price DESC LIMIT 1",
             'get_book(None) sort(None, -price)["title", "price"][:1]',
         ),
+        (
+            "what did we spend on essays?",
+            "SELECT price FROM book WHERE genre = 'Essay'",
+            ESSAYS.replace("get", "SUM get").replace("title", "price"),
+        ),
+        # The least of what is light, cheap or cold, whichever way it is sorted.
+        ("the lightest book, which?", "SELECT title FROM book ORDER BY weight DESC LIMIT 1", LIGHTEST),
+        ("the heaviest book, which?", "SELECT title FROM book ORDER BY weight LIMIT 1", HEAVIEST),
+        ("the weight of the cheapest?", "SELECT title FROM book ORDER BY weight DESC LIMIT 1", HEAVIEST),
         (
             "who was born on 30 June?",
             "SELECT name FROM author WHERE born = '1950-06-30'",

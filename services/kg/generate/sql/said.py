@@ -7,7 +7,9 @@ from dataclasses import replace
 from sqlglot import exp
 
 from services.kg.generate.ground import named, says_year
+from services.kg.generate.rules.inflection import degrees
 from services.kg.generate.rules.interrogatives import WHETHER
+from services.kg.generate.rules.lexicon import Lexicon
 from services.kg.generate.rules.values import Values
 from services.kg.generate.spans import Spot
 from services.kg.generate.sql.conditions import ANY_YEAR
@@ -29,7 +31,7 @@ _AFTER = re.compile(r"\b(?:after|later than)\b")
 _EARLIEST = re.compile(r"\b(?:longest|oldest|earliest|first)\b")
 _LATEST = re.compile(r"\b(?:newest|latest|youngest|last|most recent(?:ly)?)\b")
 _ASKING = re.compile(r"\b(?:how (?:much|many)|what|when|where|whose|who)\b")
-_TOTAL = re.compile(r"\b(?:all ?together|in total|total|sum)\b")
+_TOTAL = re.compile(r"\b(?:all ?together|in total|total|sum|spend|spent|spending|takings|turnover)\b")
 _EACH = re.compile(r"\b(?:each|every|list|per)\b")
 _WHETHER = re.compile(rf"\W*(?:{'|'.join(WHETHER)})\b", re.IGNORECASE)
 _ARTICLES = ("a", "an", "the")
@@ -49,6 +51,26 @@ def order_by_age(select: exp.Select, query: str, dates: Collection[str]) -> None
     for ordered in order.expressions:
         if isinstance(ordered.this, exp.Column) and ordered.this.name.lower() in dates:
             ordered.set("desc", is_late)
+
+
+def order_as_said(select: exp.Select, query: str, lexicon: Lexicon) -> None:
+    """Sort by a column as the question's adjective of it wants: the coldest trip has the least temperature."""
+    order = select.args.get("order")
+    if order is None:
+        return
+    text = f" {normalise(query)} "
+    for ordered in order.expressions:
+        name = ordered.this.name.lower() if isinstance(ordered.this, exp.Column) else ""
+        own = [lexicon.key(one.name, name) for one in lexicon.own.functions if name in one.exact_keys]
+        is_more = any(_says(text, one.more) for one in own)
+        is_less = any(_says(text, one.less) for one in own)
+        if is_more != is_less:
+            ordered.set("desc", is_more)
+
+
+def _says(text: str, adjectives: Sequence[str]) -> bool:
+    """Whether a text has a comparative or superlative of one of the adjectives."""
+    return any(f" {form} " in text for one in adjectives for form in degrees(one))
 
 
 def add_up(select: exp.Select, query: str, amounts: Collection[str]) -> None:

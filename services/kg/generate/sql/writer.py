@@ -13,6 +13,7 @@ from services.kg.generate.ground import ground
 from services.kg.generate.names import Renaming
 from services.kg.generate.program import PROMPTS, RESERVE_S
 from services.kg.generate.rules.guessing import resolved
+from services.kg.generate.rules.lexicon import lexicons
 from services.kg.generate.rules.values import Values
 from services.kg.generate.spans import Spot, Spotter, spots_in
 from services.kg.generate.sql.linking import (
@@ -28,6 +29,7 @@ from services.kg.generate.sql.said import (
     ask_of_any_year,
     asks_no_flag,
     left_out,
+    order_as_said,
     order_by_age,
     tells_what_it_asks,
     unsaid,
@@ -144,6 +146,7 @@ class SqlWriter:
                 ask_of_any_year(select, query)
                 add_up(select, query, self._amounts(domain))
                 order_by_age(select, query, self._columns(domain, "date"))
+                order_as_said(select, query, lexicons(self.catalogue)[domain])
                 if unsaid(select, query) or asks_no_flag(select, query, self._columns(domain, "flag")):
                     log.info("sql", domain=domain, refused="about something else")
                     return NOTHING
