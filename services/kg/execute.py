@@ -126,18 +126,18 @@ class _Run:
         """Refuse a count of 0 that says nothing.
 
         Raises:
-            NothingKnown: of a name there is no row, or a table of a domain of one's own begins later or ended before.
+            NothingKnown: of a name there is no row, or a table of a domain of one's own begins later.
         """
         if not self._has_rows(rows):
             names = ", ".join(entity.surface for entity in self._findings.entities)
             raise NothingKnown(f"nothing is known that could be counted: {names}")
         if self._catalogue.domains[rows.function.domain].bundled:
             return
-        for key, start, end in rows.periods:
+        for key, end in rows.periods:
             column = view_of(rows.function.view).c[key]
-            first, last = self._connection.execute(select(func.min(column), func.max(column))).one()
-            if first is not None and (str(first) >= end or str(last) < start):
-                raise NothingKnown(f"what is known has its {key} from {first} to {last}")
+            first = self._connection.scalar(select(func.min(column)))
+            if first is not None and str(first) >= end:
+                raise NothingKnown(f"what is known has its {key} from {first} on")
 
     def _has_rows(self, rows: Rows) -> bool:
         """Whether the graph has a row of each entity: only then is a count of 0 a fact about it."""

@@ -29,8 +29,8 @@ class Rows:
     default: tuple[str, ...] = ()  # keys that are shown when none is projected, where not the function's
     # Column and identifiers of each entity that the program names.
     evidence: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)
-    # Date keys that must lie within a stretch of time, with its bounds as dates are stored, the last one excluded.
-    periods: list[tuple[str, str, str]] = field(default_factory=list)
+    # Date keys that must lie within a stretch of time, with its end as dates are stored, excluded.
+    periods: list[tuple[str, str]] = field(default_factory=list)
     hops: int = 0  # statements before, of which each goes on with the rows of another
 
     @property
