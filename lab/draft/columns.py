@@ -42,6 +42,7 @@ _DATE = re.compile(r"\d{4}-\d{1,2}(?:-\d{1,2})?(?:[T ].*)?")
 _WRITTEN = re.compile(r"(?=.*(?:\d{4}|/)).*\d.*")
 _OF_NUMBERS = re.compile(r"(\d{1,2})([-/.])(\d{1,2})\2\d+")
 _YEAR = re.compile(r"1\d{3}|20\d{2}")
+_YES = frozenset({"true", "yes", "y", "1"})
 _TRUTH = frozenset({"true", "false", "yes", "no", "y", "n"})
 
 
@@ -64,6 +65,11 @@ class Column:
     @property
     def numeric(self) -> bool:
         return self.type in NUMERIC
+
+    @property
+    def ticked(self) -> bool:
+        """Whether it says yes where it says anything, as boxes that are ticked: an empty one says no."""
+        return self.type == "flag" and all(one.casefold() in _YES for one in self.values)
 
     @property
     def code(self) -> bool:

@@ -220,7 +220,7 @@ def _key(table: CsvTable, column: Column) -> Key:
     named = column is table.label
     return Key(
         column.key,
-        f"t.{_QUOTE(column.name)}",
+        f"coalesce(t.{_QUOTE(column.name)}, 0)" if column.ticked else f"t.{_QUOTE(column.name)}",
         column.key_type,
         unit=column.unit,
         label=f"{column.key.replace('_', ' ')} time" if column.of_day and "time" not in column.key else "",

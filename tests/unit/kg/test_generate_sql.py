@@ -80,6 +80,10 @@ def found(executor: Executor, sql: str) -> Any:
         ("SELECT b.name FROM author a JOIN book b ON b.author = a.name WHERE b.title = 'By Night'", ["Cy Page"]),
         ("SELECT born FROM author WHERE name = (SELECT author FROM book WHERE title = 'By Night')", ["1950-06-30"]),
         ("SELECT author FROM author WHERE title = 'By Night'", ["Cy Page"]),
+        # A table that is not there, and what another one's rows are to a table.
+        ("SELECT name FROM captain WHERE in_print = 'no'", ["Loose Leaves", "Short Cuts"]),
+        ("SELECT name FROM captain WHERE country = 'Peru'", 2),
+        ("SELECT author_born FROM author WHERE name = 'Cy Page'", ["1950-06-30"]),
         # Columns under other names: with their table, as what names a row, as the table that they name.
         ("SELECT book_genre FROM book WHERE title = 'By Night'", ["Poetry"]),
         ("SELECT author_name FROM author WHERE country = 'Peru'", ["Cy Page", "Di Vellum"]),

@@ -38,6 +38,14 @@ def read(folder: Path, name: str) -> Any:
     return yaml.safe_load((folder / name).read_text(encoding="utf-8"))
 
 
+def test_a_box_that_is_not_ticked_says_no(tmp_path: Path) -> None:
+    rows = [["Name", "Cancelled", "Paid"], ["Abe", "yes", "yes"], ["Bea", "", ""], ["Cal", "", "no"]]
+    draft("trips", [write(tmp_path, "trip.csv", rows)], tmp_path / "domains")
+    view = read(tmp_path / "domains" / "trips", "domain.yaml")["functions"]["get_trip"]["view"]
+    assert "coalesce(t.cancelled, 0) AS cancelled" in view
+    assert "t.paid AS paid" in view
+
+
 @pytest.mark.parametrize(
     ("values", "type_"),
     [

@@ -35,6 +35,7 @@ class LookUp:
 
     function: Function
     keys: Sequence[Key]  # of the facts
+    is_of_names: bool  # whether it tells the rows' own names or numbers, for which no near key is taken
 
     def is_said(self, query: str) -> bool:
         """Whether a question has the last word of each key's name: "loaded" of `loaded_by`, "discount" of `disc`."""
@@ -49,11 +50,6 @@ class LookUp:
         """Whether a row tells what the question says: the number of NB-0107 is NB-0107."""
         said = f" {normalise(query)} "
         return all(f" {normalise(str(row.get(key.name)))} " in said for key in self.keys)
-
-    @property
-    def is_of_names(self) -> bool:
-        """Whether it tells the rows' own names, for which no near key is taken."""
-        return any(key.name in self.function.subject[:1] for key in self.keys)
 
     def is_in(self, row: Mapping[str, Scalar]) -> bool:
         """Whether a row tells all of the facts."""
@@ -87,7 +83,9 @@ def look_up(program: str, catalogue: Catalogue, domain: str) -> LookUp | None:
     keys = [key for one in shown[0] if (key := function.exact_keys.get(one)) is not None]
     if len(keys) < len(shown[0]) or any(key.kind == "flag" for key in keys):
         return None
-    fact = LookUp(function, keys)
+    subject = function.exact_keys[function.subject[0]]
+    own = {subject.name, catalogue.kinds[subject.entity].id} if subject.entity in catalogue.kinds else {subject.name}
+    fact = LookUp(function, keys, any(key.name in own for key in keys))
     return None if fact.is_of_names and len(last.steps) > 1 else fact
 
 

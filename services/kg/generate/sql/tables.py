@@ -55,6 +55,10 @@ class Tables:
             key = function.exact_keys.get(name)
             if key is not None and key.entity and key.entity == subject.entity:
                 return subject
+            # What another table says of such rows, by what they are to it: the keeper_phone of a person.
+            for role in roles_of(function, self.function):
+                if key := self.function.exact_keys.get(name.removeprefix(f"{role.name}_")):
+                    return key
             # The name of what a row names: author_name of a book.
             own = subject_of(function).name
             if role := next((one for one in roles_of(self.function, function) if name == f"{one.name}_{own}"), None):
@@ -81,7 +85,7 @@ def bases(select: exp.Select, functions: Mapping[str, Function]) -> Iterator[Tab
     """Each table of a SELECT as the one that has the columns of the others."""
     joined: dict[str, Function] = {}
     for table in tables_of(select):
-        function = functions.get(table.name.lower())
+        function = functions.get(table.name.lower()) or _with_columns(select, functions)
         if function is None:
             raise Untranslatable(f"there is no table {table.name}")
         joined[table.alias_or_name.lower()] = function
@@ -93,6 +97,20 @@ def bases(select: exp.Select, functions: Mapping[str, Function]) -> Iterator[Tab
     for function in functions.values():
         if function not in joined.values():
             yield Tables(function, functions)
+
+
+def _with_columns(select: exp.Select, functions: Mapping[str, Function]) -> Function | None:
+    """The only table with the columns of a SELECT of some rows of one that is not there: an example's, a plural."""
+    where, names = select.args.get("where"), _names_of(select) - {"name"}
+    if where is None or len(tables_of(select)) > 1 or names.isdisjoint(_names_of(where)):
+        return None
+    having = [one for one in functions.values() if names <= one.exact_keys.keys()]
+    return having[0] if len(having) == 1 else None
+
+
+def _names_of(tree: exp.Expr) -> set[str]:
+    """The names of the columns below."""
+    return {one.name.lower() for one in tree.find_all(exp.Column)}
 
 
 def tables_of(select: exp.Select) -> list[exp.Table]:
