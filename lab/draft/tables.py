@@ -29,8 +29,8 @@ MIN_TELLING = 20
 MOST_WORDS = 5
 # The column of names that a first and a last name make.
 FULL_NAME = "name"
-# The year or the version that a file's name ends in.
-_EDITION = re.compile(r"_(?:(?:19|20)\d\d|v\d+|export|final|copy)$")
+# The year, the season or the version that a file's name ends in.
+_EDITION = re.compile(r"_(?:(?:19|20)\d\d(?:_\d\d(?:\d\d)?)?|v\d+|export|final|copy)$")
 # Names of columns that name a row.
 _NAMES = ("name", "title", "label", "surface")
 

@@ -182,6 +182,7 @@ OVER_TEN = 'get_book(None) where(gt(price, 10))["title"]'
 SINCE_1940 = 'get_author(None) where(gt(born, "1940-01-01"))["name"]'
 EARLIEST = 'get_author(None) sort(None, born)["name"][:1]'
 LATEST = EARLIEST.replace("born", "-born")
+BY_NIGHT = 'get_book("By Night")["genre"]'
 LIGHTEST = 'get_book(None) sort(None, weight)["title"][:1]'
 HEAVIEST = LIGHTEST.replace("None, w", "None, -w")
 ESSAYS_IN_PRINT = 'get_book(None) where(eq(in_print, true), eq(genre, "Essay"))["title"]'
@@ -289,6 +290,9 @@ def writer(graph: tuple[Executor, NameIndex], generator: FakeGenerator) -> SqlWr
             "SELECT price FROM book WHERE genre = 'Essay'",
             ESSAYS.replace("get", "SUM get").replace("title", "price"),
         ),
+        ("what date is By Night?", "SELECT genre FROM book WHERE title = 'By Night'", "none"),
+        ("when is By Night?", "SELECT author FROM book WHERE title = 'By Night'", "none"),
+        ("when is By Night?", "SELECT genre FROM book WHERE title = 'By Night'", BY_NIGHT),
         # The least of what is light, cheap or cold, whichever way it is sorted.
         ("the lightest book, which?", "SELECT title FROM book ORDER BY weight DESC LIMIT 1", LIGHTEST),
         ("the heaviest book, which?", "SELECT title FROM book ORDER BY weight LIMIT 1", HEAVIEST),

@@ -118,8 +118,8 @@ def test_tables_of_one_year_are_called_without_it_where_no_other_is(tmp_path: Pa
     assert [one.name for one in read_tables([first])] == ["ticket"]
     second = write(tmp_path, "Tickets 2025.csv", rows)
     assert sorted(one.name for one in read_tables([first, second])) == ["tickets_2024", "tickets_2025"]
-    others = ("Route 66.csv", "SEATS v7.csv", "row_export.csv")
-    assert [read_tables([write(tmp_path, one, rows)])[0].name for one in others] == ["route_66", "seat", "row"]
+    others = ("Route 66.csv", "SEATS v7.csv", "row_export.csv", "Loans 2023-24.csv")
+    assert [read_tables([write(tmp_path, one, rows)])[0].name for one in others] == ["route_66", "seat", "row", "loan"]
 
 
 def test_tables_and_their_columns_are_spelt_out_alike(tmp_path: Path) -> None:

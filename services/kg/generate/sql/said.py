@@ -31,9 +31,11 @@ _AFTER = re.compile(r"\b(?:after|later than)\b")
 _EARLIEST = re.compile(r"\b(?:longest|oldest|earliest|first)\b")
 _LATEST = re.compile(r"\b(?:newest|latest|youngest|last|most recent(?:ly)?)\b")
 _ASKING = re.compile(r"\b(?:how (?:much|many)|what|when|where|whose|who)\b")
-_TOTAL = re.compile(r"\b(?:all ?together|in total|total|sum|spend|spent|spending|takings|turnover)\b")
+_TOTAL = re.compile(r"\b(?:all ?together|in total|total|sum|spend|spent|spending|takings|turnover|income|adds? up)\b")
 _EACH = re.compile(r"\b(?:each|every|list|per)\b")
 _WHETHER = re.compile(rf"\W*(?:{'|'.join(WHETHER)})\b", re.IGNORECASE)
+_DAY_ASKED = re.compile(r"\W*(?:on |by )?(?:what|which) date\b", re.IGNORECASE)
+_WHEN = re.compile(r"\W*when\b", re.IGNORECASE)
 _ARTICLES = ("a", "an", "the")
 _DIGITS = re.compile(r"\d+(?:\.\d+)?")
 
@@ -116,6 +118,23 @@ def asks_no_flag(select: exp.Select, query: str, flags: Collection[str]) -> bool
     items = select.expressions
     is_flag = len(items) == 1 and isinstance(items[0], exp.Column) and items[0].name.lower() in flags
     return is_flag and _ASKING.match(query.lower().strip()) is not None
+
+
+def asks_no_text(program: str, query: str, catalogue: Catalogue, domain: str) -> bool:
+    """Whether a program tells a text alone where the question wants a day, or names somebody or something for `when`.
+
+    When a mill was last greased is not by whom; when a stall is open may be told in words.
+    """
+    last = parse_each(program, catalogue.spellings)[-1].statement
+    if not isinstance(last, Query) or not isinstance(last.source, Call) or last.aggregate is not None:
+        return False
+    function = catalogue.function(last.source.function, domain)
+    shown = [function.exact_keys.get(key) for step in last.steps if isinstance(step, Project) for key in step.keys]
+    if len(shown) != 1 or (key := shown[0]) is None or key.kind != "text":
+        return False
+    is_by_whom = bool(key.entity) or key.name.endswith("_by")
+    is_dated = "date" in key.name.split("_")
+    return (bool(_DAY_ASKED.match(query)) and not is_dated) or (bool(_WHEN.match(query)) and is_by_whom)
 
 
 def unsaid(select: exp.Select, query: str) -> str:
