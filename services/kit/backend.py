@@ -25,6 +25,7 @@ class EncoderUsage:
         passage_instruction: precedes a passage; the files' passage prompt when None.
         normalise: whether vectors are made unit vectors.
         max_length: tokens of a text, special ones included; the files' own when 0.
+        static_passages: whether passages are sums of their tokens' vectors (`StaticPassages`); queries are read whole.
     """
 
     pooling: Pooling | None = None
@@ -32,6 +33,7 @@ class EncoderUsage:
     passage_instruction: str | None = None
     normalise: bool = True
     max_length: int = 0
+    static_passages: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from services.kit.backend import Backend, EncoderUsage, Floats, Ints, Pass, Pooling
 from services.kit.precision import TORCH_EXTRA, Precision, choose_precision, has_torch
+from services.kit.static_passages import StaticPassages
 
 __all__ = ["Encoded", "Encoder", "EncoderUsage", "Floats", "Ints", "Pooling", "TokenStates", "bundled_model"]
 
@@ -104,6 +105,7 @@ class Encoder:
         self._batch_tokens = batch_tokens
         self._offline = offline
         self._backend: Backend | None = None
+        self._static: StaticPassages | None = None
 
     @property
     def precision(self) -> Precision:
@@ -129,7 +131,7 @@ class Encoder:
     @property
     def nbytes(self) -> int:
         """Memory of the weights."""
-        return self._loaded().nbytes
+        return self._loaded().nbytes + (self._static.nbytes if self._static else 0)
 
     @property
     def fingerprint(self) -> str:
@@ -166,6 +168,8 @@ class Encoder:
             self._backend = TorchBackend(place, self.name, self._precision, self.usage, offline=self._offline)
         if self._batch_tokens <= 0:
             self._batch_tokens = batch_tokens
+        if self.usage.static_passages:
+            self._static = StaticPassages(self._backend)
 
     def _on_onnx_runtime(self) -> bool:
         precision = self.precision
@@ -188,7 +192,11 @@ class Encoder:
 
     def encode_passages(self, passages: Sequence[str]) -> Floats:
         """Vectors of passages, with the model's passage prompt if it has one, shape (passages, d)."""
-        return self.encode([self._prompt("passage") + passage for passage in passages]).vectors
+        prompted = [self._prompt("passage") + passage for passage in passages]
+        if self._static is None:
+            return self.encode(prompted).vectors
+        vectors = self._static.encode(prompted)
+        return _unit(vectors) if self.usage.normalise else vectors
 
     def encode(self, texts: Sequence[str], *, keep_token_states: bool = False) -> Encoded:
         """Vectors of texts, in their order; longer texts than the model takes are cut.

@@ -35,13 +35,19 @@ class EncoderDefinition(BaseModel):
     passage_instruction: str | None = None
     normalise: bool = True
     max_length: int = Field(0, ge=0, le=131_072)
+    static_passages: bool = False
     precision: DtypeSetting = "auto"
     parameters: int = Field(0, ge=0)
 
     @property
     def usage(self) -> EncoderUsage:
         return EncoderUsage(
-            self.pooling, self.query_instruction, self.passage_instruction, self.normalise, self.max_length
+            self.pooling,
+            self.query_instruction,
+            self.passage_instruction,
+            self.normalise,
+            self.max_length,
+            self.static_passages,
         )
 
 

@@ -1,6 +1,6 @@
 """A corpus as a collection: how often the answer stands in what is found, by dense, BM25, hybrid, and hybrid reranked.
 
-    python -m tests.bench.corpus [-n 400] [--seed 7] [--out out/eval-corpus]
+    python -m tests.bench.corpus [-n 400] [--seed 7] [--encoder NAME] [--out out/eval-corpus]
 
 The 378 Wikipedia pages that FreshQA's questions name are indexed by the retriever's own code, and asked the questions
 whose answer stands on one of their own pages. Then SQuAD's articles are added, and its answerable questions asked of
@@ -132,13 +132,13 @@ def ranked(question: Question, response: SearchResponse, scorers: Mapping[str, S
 
 
 async def measure(
-    settings: RetrieverSettings, sets: Sequence[QuestionSet], out: pathlib.Path
+    settings: RetrieverSettings, sets: Sequence[QuestionSet], out: pathlib.Path, encoders: tuple[str, ...] = ()
 ) -> dict[str, tuple[list[dict[str, int]], dict[str, float]]]:
     """For each set the ranks of its answers, and how large the collection was then."""
     results: dict[str, tuple[list[dict[str, int]], dict[str, float]]] = {}
     earlier = ranks_of(out)
     async with Engine(settings).running() as engine, CollectionService(settings, engine).running() as service:
-        await service.create(NAME, CreateCollection())
+        await service.create(NAME, CreateCollection(encoders=encoders))
         scorers = {system: load(name) for system, name in SCORERS.items()}
         with (out / "ranks.jsonl").open("w", buffering=1) as file:
             for item in sets:
@@ -255,6 +255,7 @@ def main() -> None:
     parser = common.parser(__doc__)
     parser.add_argument("-n", type=int, default=400, help="questions of a set at most, drawn by the seed; all when 0")
     parser.add_argument("--seed", type=int, default=7)
+    parser.add_argument("--encoder", help="of `encoders.yaml`; the retriever's own when not given")
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("out/eval-corpus"))
     args = parser.parse_args()
     root = common.evaluation_data("eval-corpus", "there is no corpus")
@@ -269,7 +270,7 @@ def main() -> None:
     ]
     args.out.mkdir(parents=True, exist_ok=True)
     settings = RetrieverSettings(qdrant_path=args.out / "collections")
-    results = asyncio.run(measure(settings, sets, args.out))
+    results = asyncio.run(measure(settings, sets, args.out, (args.encoder,) if args.encoder else ()))
     hits = {name: hits_of(rows) for name, (rows, _) in results.items()}
     content = [table for name, (_, facts) in results.items() for table in tables(name, hits[name], facts)]
     about = [("intervals", "95 %, Bayesian bootstrap over questions; gains are paired")]

@@ -1,6 +1,7 @@
 """What collections cost in qdrant-client's local mode: indexing by a retriever process, and search by their size.
 
-    python -m tests.bench.index [--documents 10000] [--sizes 10000,100000] [--searches 40] [--out out/bench-index]
+    python -m tests.bench.index [--documents 10000] [--sizes 10000,100000] [--searches 40] [--encoder NAME]
+        [--out out/bench-index]
 
 Indexing: made-up documents of some 600 characters (words by Zipf's law, from a fixed seed) through a retriever process
 of its own and its HTTP; documents a second, the peak resident memory of the process and its page workers, and the disk.
@@ -68,14 +69,14 @@ class Words:
         return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
 
 
-def indexing(count: int, folder: pathlib.Path, words: Words) -> dict[str, float]:
+def indexing(count: int, folder: pathlib.Path, words: Words, encoders: tuple[str, ...] = ()) -> dict[str, float]:
     """Documents a second, memory and disk of a retriever that indexes so many."""
     os.environ["CRAGMESH_QDRANT_PATH"] = str(folder)
     os.environ["CRAGMESH_MAX_DEADLINE_S"] = "120"
     process = HttpPeer()
     try:
         with CollectionClient(str(process._http.base_url)) as client:
-            client.create(NAME, CreateCollection())
+            client.create(NAME, CreateCollection(encoders=encoders))
             idle_mib = process.peak_mib()
             began = time.perf_counter()
             with counted("indexing", count) as advance:
@@ -186,6 +187,7 @@ def main() -> None:
     parser.add_argument("--sizes", default="10000,100000", help="points to search")
     parser.add_argument("--searches", type=int, default=40)
     parser.add_argument("--seed", type=int, default=7)
+    parser.add_argument("--encoder", help="of `encoders.yaml`; the retriever's own when not given")
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("out/bench-index"))
     args = parser.parse_args()
     words = Words(args.seed)
@@ -194,7 +196,8 @@ def main() -> None:
     folder = pathlib.Path(tempfile.mkdtemp(dir=args.out))
     try:
         if args.documents:
-            figures["indexing"] = indexing(args.documents, folder / "indexing", words)
+            encoders = (args.encoder,) if args.encoder else ()
+            figures["indexing"] = indexing(args.documents, folder / "indexing", words, encoders)
         for size in map(int, args.sizes.split(",")):
             figures["searching"].append(asyncio.run(searching(size, args.searches, folder / str(size), words)))
     finally:

@@ -31,6 +31,7 @@ class EncoderRecord(BaseModel):
     normalise: bool = True
     pooling: str = ""
     passage_instruction: str = ""
+    static_passages: bool = False
 
     @classmethod
     def of(cls, encoder: Encoder) -> "EncoderRecord":
@@ -42,6 +43,7 @@ class EncoderRecord(BaseModel):
             normalise=usage.normalise,
             pooling=usage.pooling or "",
             passage_instruction=usage.passage_instruction or "",
+            static_passages=usage.static_passages,
         )
 
     def matches(self, other: "EncoderRecord") -> bool:
@@ -49,7 +51,8 @@ class EncoderRecord(BaseModel):
         return self.model_dump(exclude={"precision"}) == other.model_dump(exclude={"precision"})
 
     def __str__(self) -> str:
-        return f"{self.dimension} dimensions, model {self.fingerprint}"
+        static = ", static passages" if self.static_passages else ""
+        return f"{self.dimension} dimensions, model {self.fingerprint}{static}"
 
 
 class Schema(BaseModel):

@@ -29,7 +29,8 @@ def loaded(model: Path, **usage: Any) -> Encoder:
 
 def test_the_published_encoders_ship() -> None:
     shipped = definitions()
-    names = """all-MiniLM-L6-v2 all-MiniLM-L12-v2 bge-base-en-v1.5 bge-large-en-v1.5 bge-m3 gte-large sentence-t5-large
+    names = """all-MiniLM-L6-v2 all-MiniLM-L6-v2-static all-MiniLM-L12-v2
+        bge-base-en-v1.5 bge-large-en-v1.5 bge-m3 gte-large sentence-t5-large
         SFR-Embedding-Mistral Linq-Embed-Mistral bce-embedding-base_v1"""
     assert set(shipped) == set(names.split())
     assert shipped["bge-base-en-v1.5"].pooling == "cls"

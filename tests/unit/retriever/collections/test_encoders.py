@@ -9,6 +9,7 @@ import pytest
 from tests.unit.kit.tiny import tiny_model
 from tests.unit.retriever.collections.conftest import MINILM, running, settings
 
+STATIC = f"{MINILM}-static"
 pytestmark = pytest.mark.anyio
 
 DOCUMENTS = {"documents": [{"id": "walrus", "text": "A note on walruses."}, {"id": "seal", "text": "A note on seals."}]}
@@ -54,6 +55,19 @@ async def test_each_encoder_has_its_own_vectors(client: httpx.AsyncClient) -> No
     assert response["hits"][response["lists"][1]["hits"][0]]["id"] == "walrus"
     one = (await client.post("/collections/tiny/search", json=body | {"encoders": ["tiny"]})).json()
     assert [item["encoder"] for item in one["lists"]] == ["tiny"]
+
+
+async def test_passages_of_static_vectors_are_found_by_whole_questions(tmp_path: Path) -> None:
+    async with running(settings(tmp_path / "collections", max_deadline_s=300)) as client:
+        reply = await client.put("/collections/quick", json={"encoders": [STATIC]})
+        assert reply.json()["encoders"] == [STATIC]
+        texts = ["Herring is sold at the quay from four on.", "The lighthouse was first lit in 1864."]
+        documents = {"documents": [{"text": text} for text in texts]}
+        assert (await client.post("/collections/quick/documents", json=documents)).json()["added"] == 2
+        for query, text in zip(("where can I buy fish?", "when did the beacon shine?"), texts, strict=True):
+            body = {"queries": [query], "encoders": [STATIC]}
+            response = (await client.post("/collections/quick/search", json=body)).json()
+            assert response["hits"][0]["text"] == text
 
 
 @pytest.mark.parametrize(
