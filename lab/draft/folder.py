@@ -172,7 +172,9 @@ def _view(table: CsvTable, tables: Sequence[CsvTable]) -> View:
             alias = f"{join.role}_"
             on = f"{alias}.{_QUOTE(join.key)} = t.{_QUOTE(column.name)}"
             sources.append(f"LEFT JOIN {_QUOTE(join.table)} AS {alias} ON {on}")
-            hidden.append(f"t.{_QUOTE(column.name)} AS _{join.role}")
+            (other,) = (one for one in tables if one.name == join.table)
+            id_ = f"t.{_QUOTE(column.name)}" if join.key == other.id else f"{alias}.{_QUOTE(other.id)}"
+            hidden.append(f"{id_} AS _{join.role}")
             keys.append(Key(join.role, f"{alias}.{_QUOTE(join.label)}", kind=join.table, id=f"_{join.role}"))
             behind += [
                 Key(name, f"{alias}.{_QUOTE(column.name)}")

@@ -41,7 +41,7 @@ class Join:
 
     column: Column  # of the table that joins
     table: str  # that is joined
-    key: str  # its key
+    key: str  # its key, or another of its columns that tells its rows apart
     label: str  # the column that names its rows
     role: str  # what the join says of a row: `neighbour`, `country`
 
@@ -311,8 +311,10 @@ def _joins(table: CsvTable, tables: Mapping[str, CsvTable]) -> list[Join]:
         best = max(named, key=lambda one: (_shared(column, one), _is_called(column, one)), default=None)
         if best is None or _shared(column, best) < SHARED:
             best = _by_role(column, table, named)
+        key = best.key[0] if best is not None else ""
+        if best is None and (second := _second_key(column, named)) is not None:
+            best, key = second
         if best is not None and best.label is not None:
-            (key,) = best.key
             role = column.name.removesuffix(f"_{key}").removesuffix("_id").removesuffix("_code")
             # A dept_id is the key of departments.
             role = best.noun if column.name == key else role
@@ -329,14 +331,32 @@ def _plain(join: Join, noun: str) -> Join:
     return replace(join, role=noun) if plain else join
 
 
-def _shared(column: Column, table: CsvTable) -> float:
-    """The share of a column's values that are keys of a table; 0 for numbers, unless by the column's name."""
-    (key,) = table.key
+def _second_key(column: Column, named: Sequence[CsvTable]) -> tuple[CsvTable, str] | None:
+    """The table whose rows a column tells by another column than the key, and that: numbers of members with names."""
+    for table in named:
+        others = (one for one in table.filled if one.unique and one.name not in table.key and one is not column)
+        for key in others:
+            is_telling = key is table.label or key.code or key.numbered
+            if is_telling and _shared(column, table, key) >= SHARED:
+                return table, key.name
+    return None
+
+
+def _shared(column: Column, table: CsvTable, key: Column | None = None) -> float:
+    """The share of a column's values that are keys of a table; 0 for numbers, unless by the column's name.
+
+    Args:
+        key: its own when None.
+    """
+    key = key or table.column(table.key[0])
     # A piece_cat_no is the cat_no of another table; a mast_no of any table with a `no` is not.
-    named = column.name == key or _is_called(column, table) or ("_" in key and column.name.endswith(f"_{key}"))
+    ends = "_" in key.name and column.name.endswith(f"_{key.name}")
+    # The cust of an order is the cust_no of a customer.
+    ends = ends or (key.numbered and column.name == key.name.rpartition("_")[0])
+    named = column.name == key.name or _is_called(column, table) or ends
     if (column.type != "text" and not named) or (len(column.values) < MIN_SHARED and not named):
         return 0.0
-    return _held(column, table)
+    return _held(column, key)
 
 
 def _is_called(column: Column, table: CsvTable) -> bool:
@@ -344,9 +364,8 @@ def _is_called(column: Column, table: CsvTable) -> bool:
     return f"_{table.noun}_" in f"_{column.name}_"
 
 
-def _held(column: Column, table: CsvTable) -> float:
-    """The share of a column's values that are keys of a table, if both have one type."""
-    keys = table.column(table.key[0])
+def _held(column: Column, keys: Column) -> float:
+    """The share of a column's values that are keys, if both have one type."""
     return len(column.values & keys.values) / len(column.values) if column.type == keys.type else 0.0
 
 
@@ -358,7 +377,7 @@ def _by_role(column: Column, table: CsvTable, named: Sequence[CsvTable]) -> CsvT
     role = column.name.removesuffix("_id").rpartition("_")[2]
     if not column.keyed or column.type != "integer":
         return None
-    fitting = [one for one in named if _held(column, one) >= SHARED]
+    fitting = [one for one in named if _held(column, one.column(one.key[0])) >= SHARED]
     if role in words_of_names("sides") and len(others := [one for one in fitting if one is not table]) == 1:
         return others[0]
     people = [one for one in fitting if one.of_persons] if role in words_of_names("persons") else []

@@ -183,6 +183,7 @@ SINCE_1940 = 'get_author(None) where(gt(born, "1940-01-01"))["name"]'
 EARLIEST = 'get_author(None) sort(None, born)["name"][:1]'
 LATEST = EARLIEST.replace("born", "-born")
 BY_NIGHT = 'get_book("By Night")["genre"]'
+NOVELS = 'LEN get_book(None) where(eq(genre, "Novel"))'
 LIGHTEST = 'get_book(None) sort(None, weight)["title"][:1]'
 HEAVIEST = LIGHTEST.replace("None, w", "None, -w")
 ESSAYS_IN_PRINT = 'get_book(None) where(eq(in_print, true), eq(genre, "Essay"))["title"]'
@@ -317,6 +318,9 @@ def writer(graph: tuple[Executor, NameIndex], generator: FakeGenerator) -> SqlWr
             ESSAYS.replace("Essay", "Poetry"),
         ),
         ("which essays are in print?", "SELECT title FROM book WHERE in_print = 'yes'", ESSAYS_IN_PRINT),
+        # What no row has is not counted.
+        ("how many sagas are there?", "SELECT COUNT(*) FROM book WHERE genre = 'Saga'", "none"),
+        ("how many NOVELS are there?", "SELECT COUNT(*) FROM book WHERE genre = 'novel'", NOVELS),
     ],
 )
 async def test_a_statement_about_the_question_is_translated(

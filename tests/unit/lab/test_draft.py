@@ -375,3 +375,26 @@ def test_a_number_that_is_called_as_another_tables_key_joins_it(tmp_path: Path) 
     files = [write(tmp_path, f"{one}.csv", rows) for one, rows in (("piece", pieces), ("line", lines), ("room", halls))]
     (table,) = (one for one in read_tables(files) if one.name == "line")
     assert [(one.column.name, one.table) for one in table.joins] == [("piece_catalogue_no", "piece")]
+
+
+def test_a_table_joins_by_another_column_than_the_key_of_the_other(tmp_path: Path) -> None:
+    members = [
+        ("memb no", "name", "town"),
+        ("101", "Ada Quill", "Otley"),
+        ("102", "Bo Reed", "Otley"),
+        ("103", "Cy Page", "Leeds"),
+    ]
+    loans = [("loan", "borrower"), ("L1", "Bo Reed"), ("L2", "Ada Quill"), ("L3", "Cy Page"), ("L4", "Bo Reed")]
+    walks = [("walk", "lead (memb no)"), ("Moor", "101"), ("Mill", "103"), ("Wood", "101")]
+    customers = [("cust no", "customer"), ("9", "Deli"), ("8", "Bar"), ("7", "Inn")]
+    orders = [("order no", "cust"), ("5001", "9"), ("5002", "9"), ("5003", "7")]
+    tables = {"member": members, "loan": loans, "walk": walks, "customer": customers, "order": orders}
+    files = [write(tmp_path, f"{name}.csv", rows) for name, rows in tables.items()]
+    joins = {table.name: [(one.role, one.table, one.key) for one in table.joins] for table in read_tables(files)}
+    assert joins["loan"] == [("borrower", "member", "name")]
+    assert joins["walk"] == [("lead", "member", "memb_no")]
+    assert joins["order"] == [("customer", "customer", "customer_no")]
+    draft("club", files, tmp_path / "domains")
+    view = read(tmp_path / "domains" / "club", "domain.yaml")["functions"]["get_walk"]["view"]
+    assert "lead_.name AS _lead" in view
+    assert "LEFT JOIN member AS lead_ ON lead_.memb_no = t.lead_memb_no" in view

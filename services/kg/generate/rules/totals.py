@@ -10,7 +10,7 @@ from services.kg.language.catalogue import NUMERIC
 
 def total(roles: Roles, targets: Sequence[Mention]) -> str:
     """SUM or AVG where the question says so of one number; else empty."""
-    if len(targets) != 1 or not roles.numeric(targets[0]):
+    if len({one.key for one in targets}) != 1 or not roles.numeric(targets[0]):
         return ""
     for aggregate, phrases in (("SUM", english().total), ("AVG", english().average)):
         if places := roles.tokens.find(phrases):

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from services.kg.generate.ground import named, says_year
-from services.kg.generate.rules.inflection import degrees
+from services.kg.generate.ground import WEAK_WORDS, named, says_year, words_of
+from services.kg.generate.rules.inflection import degrees, singular
 from services.kg.generate.rules.interrogatives import WHETHER
 from services.kg.generate.rules.lexicon import Lexicon
 from services.kg.generate.rules.values import Values
-from services.kg.generate.spans import Spot
+from services.kg.generate.spans import Spot, asking_words
 from services.kg.generate.sql.conditions import ANY_YEAR
 from services.kg.generate.sql.schema import FEW_VALUES
 from services.kg.generate.sql.tables import Untranslatable
@@ -37,6 +37,8 @@ _WHETHER = re.compile(rf"\W*(?:{'|'.join(WHETHER)})\b", re.IGNORECASE)
 _DAY_ASKED = re.compile(r"\W*(?:on |by )?(?:what|which) date\b", re.IGNORECASE)
 _WHEN = re.compile(r"\W*when\b", re.IGNORECASE)
 _ARTICLES = ("a", "an", "the")
+# Fewer letters begin too many words.
+LEAST_LETTERS = 3
 _DIGITS = re.compile(r"\d+(?:\.\d+)?")
 
 
@@ -187,10 +189,31 @@ def unsaid_texts(program: str, query: str, catalogue: Catalogue, domain: str, va
     for one in parse_each(program, catalogue.spellings):
         for function, key, condition in _on_texts(one.statement, catalogue, domain):
             texts = [str(value.value) for value in condition.values if isinstance(value, Literal_)]
-            if any(named(text, query) is None for text in texts):
+            if any(named(text, query) is None and not _is_shortened(text, query) for text in texts):
                 shown = values.of(function, key.name)
                 if not 0 < len(shown) <= FEW_VALUES:
                     yield from texts
+
+
+def _is_shortened(text: str, query: str) -> bool:
+    """Whether a question has the beginning of a text's word: the dobs of Dobsonian."""
+    said = {singular(word.text) for word in words_of(query) if word.text not in WEAK_WORDS}
+    begun = tuple(word for word in said - asking_words() if len(word) >= LEAST_LETTERS)
+    return any(word.text.startswith(begun) for word in words_of(text))
+
+
+def counted_nowhere(program: str, catalogue: Catalogue, domain: str, values: Values) -> Iterator[str]:
+    """Texts that no row has, of which a program counts rows. Blocks for milliseconds.
+
+    That there are none is no answer: who asks how many came to Kielder does not ask whether there was a trip.
+    """
+    for one in parse_each(program, catalogue.spellings):
+        if not isinstance(one.statement, Query) or one.statement.aggregate is None:
+            continue
+        for function, key, condition in _on_texts(one.statement, catalogue, domain):
+            compared = condition.values if condition.operator == "eq" else ()
+            texts = [one.value for one in compared if isinstance(one, Literal_) and isinstance(one.value, str)]
+            yield from (text for text in texts if text and not values.stored(function, key.name, text))
 
 
 def with_items(query: Query, catalogue: Catalogue, domain: str, values: Values) -> Query:

@@ -29,6 +29,7 @@ from services.kg.generate.sql.said import (
     ask_of_any_year,
     asks_no_flag,
     asks_no_text,
+    counted_nowhere,
     left_out,
     order_as_said,
     order_by_age,
@@ -161,6 +162,7 @@ class SqlWriter:
         said = " ".join((query, *(one.value for one in links)))
         is_other = left_out(program, spots) or any(unsaid_texts(program, said, self.catalogue, domain, self.values))
         is_other = is_other or asks_no_text(program, query, self.catalogue, domain)
+        is_other = is_other or any(counted_nowhere(program, self.catalogue, domain, self.values))
         if is_other or tells_what_it_asks(program, query, self.catalogue):
             log.info("sql", domain=domain, refused="about something else")
             return NOTHING
