@@ -240,8 +240,11 @@ class Answering:
         query, domain = task.request.query, task.request.domain
         program = attempt.written.program
         fact = look_up(program, self._executor.catalogue, domain) if attempt.status in ANSWERED else None
-        row = next(iter(attempt.outcomes[-1].rows), {}) if attempt.outcomes else {}
-        if fact is None or not fact.is_in(row):
+        if fact is None or not attempt.outcomes:
+            return attempt
+        last = attempt.outcomes[-1]
+        row = next(iter(last.rows), {}) if last.value is None else {key.name: last.value for key in fact.keys}
+        if not fact.is_in(row):
             return attempt
         if fact.is_of_names:
             return self._refused(attempt, domain) if fact.repeats(row, query) else attempt

@@ -163,6 +163,7 @@ async def test_a_model_is_asked_where_rules_only_tell_all_there_is(query: str, p
     assert response == (program, [])
 
 
+TOTAL = "SELECT SUM(price) FROM book WHERE genre = 'Essay'"
 COUNTRY = "SELECT country FROM author WHERE name = 'Cy Page'"
 
 
@@ -174,6 +175,9 @@ COUNTRY = "SELECT country FROM author WHERE name = 'Cy Page'"
         ("who employs Cy Page?", COUNTRY, "name", 'get_author("Cy Page")["country"]'),
         ("the number of Cy Page?", "SELECT name FROM author WHERE name = 'Cy Page'", "", "none"),
         ("who is page?", "SELECT name FROM author WHERE name = 'Page'", "", 'get_author("Cy Page")["name"]'),
+        ("the fines on essays in total?", TOTAL, "none", "none"),
+        ("the fines on essays in total?", TOTAL, "price", 'SUM get_book(None) where(eq(genre, "Essay"))["price"]'),
+        ("the price of all essays in total?", TOTAL, "", 'SUM get_book(None) where(eq(genre, "Essay"))["price"]'),
         # What the question says, and what no near column is mistaken for, is not asked about.
         ("the country of Cy Page?", COUNTRY, "", 'get_author("Cy Page")["country"]'),
         (
@@ -215,7 +219,8 @@ async def test_a_near_column_is_not_told_for_one_that_is_not_there(
     if choice:
         asked = generator.requests[1]
         assert asked["structured_outputs"]["choice"][-1] == "none"
-        assert asked["messages"][-1]["content"].endswith(f"Found: country = Peru\nQuestion: {query}")
+        found = "price = 39.25" if statement == TOTAL else "country = Peru"
+        assert asked["messages"][-1]["content"].endswith(f"Found: {found}\nQuestion: {query}")
 
 
 async def test_what_questions_about_added_domains_share_is_read_before_the_first(tmp_path: Path) -> None:

@@ -318,6 +318,10 @@ def writer(graph: tuple[Executor, NameIndex], generator: FakeGenerator) -> SqlWr
             ESSAYS.replace("Essay", "Poetry"),
         ),
         ("which essays are in print?", "SELECT title FROM book WHERE in_print = 'yes'", ESSAYS_IN_PRINT),
+        # Somebody else of the same first name, and a name said in part.
+        ("where is Ada Lark from?", "SELECT country FROM author WHERE name = 'Ada Quill'", "none"),
+        ("where is Mrs Quill from?", "SELECT country FROM author WHERE name = 'Ada Quill'", QUILL),
+        ("where is Ada Q from?", "SELECT country FROM author WHERE name = 'Ada Quill'", QUILL),
         # What no row has is not counted.
         ("how many sagas are there?", "SELECT COUNT(*) FROM book WHERE genre = 'Saga'", "none"),
         ("how many NOVELS are there?", "SELECT COUNT(*) FROM book WHERE genre = 'novel'", NOVELS),

@@ -70,11 +70,11 @@ def _forms(name: str) -> set[str]:
 def look_up(program: str, catalogue: Catalogue, domain: str) -> LookUp | None:
     """The look-up that a program ends in.
 
-    None where it sorts, counts, groups or computes, tells the names of rows of some kind, or says yes or no: no near
-    key is mistaken there.
+    None where it sorts, counts, groups or compares, tells the names of rows of some kind, or says yes or no: no near
+    key is mistaken there. A total or an average is a fact of its rows together.
     """
     last = parse_each(program, catalogue.spellings)[-1].statement
-    if not isinstance(last, Query) or not isinstance(last.source, Call) or last.aggregate is not None:
+    if not isinstance(last, Query) or not isinstance(last.source, Call) or last.aggregate not in (None, "sum", "avg"):
         return None
     shown = [one.keys for one in last.steps if isinstance(one, Project)]
     if len(shown) != 1 or any(isinstance(one, Sort | Group) for one in last.steps):

@@ -4,6 +4,7 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
+from rapidfuzz import fuzz
 from sqlglot import exp
 
 from services.kg.generate.ground import WEAK_WORDS, named, says_year, words_of
@@ -37,9 +38,14 @@ _WHETHER = re.compile(rf"\W*(?:{'|'.join(WHETHER)})\b", re.IGNORECASE)
 _DAY_ASKED = re.compile(r"\W*(?:on |by )?(?:what|which) date\b", re.IGNORECASE)
 _WHEN = re.compile(r"\W*when\b", re.IGNORECASE)
 _ARTICLES = ("a", "an", "the")
+# Before names, and no part of them.
+_TITLES = frozenset(("dr", "miss", "mr", "mrs", "ms", "sir"))
+# Two spellings of a word beside others of its name, in percent.
+ALIKE = 75.0
 # Fewer letters begin too many words.
 LEAST_LETTERS = 3
 _DIGITS = re.compile(r"\d+(?:\.\d+)?")
+_QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"')
 
 
 def order_by_age(select: exp.Select, query: str, dates: Collection[str]) -> None:
@@ -200,6 +206,31 @@ def _is_shortened(text: str, query: str) -> bool:
     said = {singular(word.text) for word in words_of(query) if word.text not in WEAK_WORDS}
     begun = tuple(word for word in said - asking_words() if len(word) >= LEAST_LETTERS)
     return any(word.text.startswith(begun) for word in words_of(text))
+
+
+def another_name(program: str, query: str) -> str:
+    """A text of the program that the question says in part, as part of another name; empty where there is none.
+
+    Fromagerie Brignac is not asked of where the question says "Fromagerie Delacroix".
+    """
+    texts: list[str] = [literal.replace('\\"', '"') for literal in _QUOTED.findall(program)]
+    written = [word.text for text in texts for word in words_of(text)]
+    said = words_of(query)
+    for text in texts:
+        part = named(text, query)
+        if part is None or part == text or not any(map(str.isalpha, text)):
+            continue
+        start = query.find(part)
+        ends = (start - 1, start + len(part) + 1)
+        beside = [one.text for one in said[1:] if one.is_capital and (one.end == ends[0] or one.start == ends[1])]
+        if any(not any(_may_be(one, other) for other in (*written, *_TITLES)) for one in beside):
+            return text
+    return ""
+
+
+def _may_be(word: str, other: str) -> bool:
+    """Whether a word is another one, its beginning, or a misspelling of it."""
+    return other.startswith(word) or fuzz.ratio(word, other) >= ALIKE
 
 
 def counted_nowhere(program: str, catalogue: Catalogue, domain: str, values: Values) -> Iterator[str]:

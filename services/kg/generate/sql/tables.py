@@ -35,6 +35,10 @@ class Tables:
         for one in self._names(name, other or self.function):
             if (key := self.function.exact_keys.get(one)) is not None:
                 return key
+        # The quantity of a stock is its quantity_in_stock, whatever else has one.
+        beginning = [key for key in self.function.keys if key.name.startswith(f"{name}_")]
+        if len(beginning) == 1:
+            return beginning[0]
         # The model of a driver is that of the van, where a driver has nothing else with one.
         ending = [key for key in self.function.keys if key.name.endswith(f"_{name}")]
         if len(ending) == 1:

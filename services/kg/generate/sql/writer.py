@@ -26,6 +26,7 @@ from services.kg.generate.sql.linking import (
 )
 from services.kg.generate.sql.said import (
     add_up,
+    another_name,
     ask_of_any_year,
     asks_no_flag,
     asks_no_text,
@@ -159,14 +160,22 @@ class SqlWriter:
             # The reason may repeat the question, which no log has.
             log.info("sql", domain=domain, refused="untranslatable")
             return NOTHING
-        said = " ".join((query, *(one.value for one in links)))
-        is_other = left_out(program, spots) or any(unsaid_texts(program, said, self.catalogue, domain, self.values))
-        is_other = is_other or asks_no_text(program, query, self.catalogue, domain)
-        is_other = is_other or any(counted_nowhere(program, self.catalogue, domain, self.values))
-        if is_other or tells_what_it_asks(program, query, self.catalogue):
+        if self._is_other(program, query, domain, spots, links):
             log.info("sql", domain=domain, refused="about something else")
             return NOTHING
         return program
+
+    def _is_other(self, program: str, query: str, domain: str, spots: Sequence[Spot], links: Sequence[Link]) -> bool:
+        """Whether a program is about something else than its question, which no statement's form tells."""
+        said = " ".join((query, *(one.value for one in links)))
+        return (
+            bool(left_out(program, spots))
+            or bool(another_name(program, query))
+            or any(unsaid_texts(program, said, self.catalogue, domain, self.values))
+            or any(counted_nowhere(program, self.catalogue, domain, self.values))
+            or asks_no_text(program, query, self.catalogue, domain)
+            or tells_what_it_asks(program, query, self.catalogue)
+        )
 
     def _as_stored(self, program: str, domain: str) -> str:
         """The program with names whole that a question says in part, and with items of the cells that list several."""
