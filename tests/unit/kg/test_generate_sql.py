@@ -183,6 +183,7 @@ SINCE_1940 = 'get_author(None) where(gt(born, "1940-01-01"))["name"]'
 EARLIEST = 'get_author(None) sort(None, born)["name"][:1]'
 LATEST = EARLIEST.replace("born", "-born")
 BY_NIGHT = 'get_book("By Night")["genre"]'
+WRITTEN = 'get_book("By Night")["author_country"]'
 NOVELS = 'LEN get_book(None) where(eq(genre, "Novel"))'
 LIGHTEST = 'get_book(None) sort(None, weight)["title"][:1]'
 HEAVIEST = LIGHTEST.replace("None, w", "None, -w")
@@ -322,6 +323,9 @@ def writer(graph: tuple[Executor, NameIndex], generator: FakeGenerator) -> SqlWr
         ("where is Ada Lark from?", "SELECT country FROM author WHERE name = 'Ada Quill'", "none"),
         ("where is Mrs Quill from?", "SELECT country FROM author WHERE name = 'Ada Quill'", QUILL),
         ("where is Ada Q from?", "SELECT country FROM author WHERE name = 'Ada Quill'", QUILL),
+        # A value in the column that has it.
+        ("where was By Night written?", "SELECT country FROM author WHERE name = 'By Night'", WRITTEN),
+        ("where was By Night written?", "SELECT country FROM author WHERE country = 'By Night'", WRITTEN),
         # What no row has is not counted.
         ("how many sagas are there?", "SELECT COUNT(*) FROM book WHERE genre = 'Saga'", "none"),
         ("how many NOVELS are there?", "SELECT COUNT(*) FROM book WHERE genre = 'novel'", NOVELS),

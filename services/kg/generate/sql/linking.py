@@ -95,6 +95,23 @@ def with_stored_values(select: exp.Select, query: str, links: Sequence[Link]) ->
                 break
 
 
+def with_values_where_they_are(
+    select: exp.Select, links: Sequence[Link], functions: Sequence[Function], values: Values
+) -> None:
+    """Ask for a value in a column that has it, where the statement's own column has not: no supplier is a cheese.
+
+    Blocks for milliseconds.
+    """
+    for one in select.find_all(exp.EQ):
+        if not isinstance(one.this, exp.Column) or not isinstance(one.expression, exp.Literal):
+            continue
+        name, value = one.this.name.lower(), one.expression.name
+        columns = [link.columns[0].rpartition(".")[2] for link in links if link.value == value]
+        having = [function for function in functions if name in function.exact_keys]
+        if columns and having and not any(values.stored(function, name, value) for function in having):
+            one.this.replace(exp.column(columns[0]))
+
+
 def with_left_out_values(select: exp.Select, links: Sequence[Link]) -> None:
     """Add a condition on the value that the question says word for word, where the statement has none of its values."""
     tables = {one.name.lower() for one in select.find_all(exp.Table)}

@@ -23,6 +23,7 @@ from services.kg.generate.sql.linking import (
     links_text,
     with_left_out_values,
     with_stored_values,
+    with_values_where_they_are,
 )
 from services.kg.generate.sql.said import (
     add_up,
@@ -145,6 +146,7 @@ class SqlWriter:
         try:
             for select in parse_selects(sql):
                 with_stored_values(select, query, links)
+                with_values_where_they_are(select, links, self.catalogue.domains[domain].shown, self.values)
                 with_left_out_values(select, links)
                 ask_of_any_year(select, query)
                 add_up(select, query, self._amounts(domain))
