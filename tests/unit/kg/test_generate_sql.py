@@ -100,6 +100,7 @@ def found(executor: Executor, sql: str) -> Any:
             ["Marbled Paper"],
         ),
         ("SELECT name FROM author WHERE born LIKE '%-06-%'", ["Cy Page"]),
+        ("SELECT born FROM author WHERE author_name = 'Cy Page'", ["1950-06-30"]),
     ],
 )
 def test_a_select_is_a_program(executor: Executor, sql: str, values: Any) -> None:
@@ -183,6 +184,7 @@ SINCE_1940 = 'get_author(None) where(gt(born, "1940-01-01"))["name"]'
 EARLIEST = 'get_author(None) sort(None, born)["name"][:1]'
 LATEST = EARLIEST.replace("born", "-born")
 BY_NIGHT = 'get_book("By Night")["genre"]'
+SINCE_JUNE = 'get_author(None) where(ge(born, "1950-06-01"))["name"]'
 WRITTEN = 'get_book("By Night")["author_country"]'
 NOVELS = 'LEN get_book(None) where(eq(genre, "Novel"))'
 LIGHTEST = 'get_book(None) sort(None, weight)["title"][:1]'
@@ -326,6 +328,20 @@ def writer(graph: tuple[Executor, NameIndex], generator: FakeGenerator) -> SqlWr
         # A value in the column that has it.
         ("where was By Night written?", "SELECT country FROM author WHERE name = 'By Night'", WRITTEN),
         ("where was By Night written?", "SELECT country FROM author WHERE country = 'By Night'", WRITTEN),
+        (
+            "what was written in Peru?",
+            "SELECT title FROM book WHERE author = 'Peru'",
+            'get_author(None) where(eq(country, "Peru"))["name"]\nget_book(None, *["name"])["title"]',
+        ),
+        # The first and the last day of a month that the question says.
+        ("who was born since June 1950?", "SELECT name FROM author WHERE born >= '1950-06-01'", SINCE_JUNE),
+        ("who was born after June 1950?", "SELECT name FROM author WHERE born > '1950-06-01'", "none"),
+        (
+            "who was born after June 1950?",
+            "SELECT name FROM author WHERE born > '1950-06-30'",
+            'get_author(None) where(gt(born, "1950-06-30"))["name"]',
+        ),
+        ("who was born before June 1950?", "SELECT name FROM author WHERE born < '1950-06-30'", "none"),
         # What no row has is not counted.
         ("how many sagas are there?", "SELECT COUNT(*) FROM book WHERE genre = 'Saga'", "none"),
         ("how many NOVELS are there?", "SELECT COUNT(*) FROM book WHERE genre = 'novel'", NOVELS),
@@ -358,6 +374,7 @@ async def test_a_statement_about_the_question_is_translated(
         # A word of a column's name is no value, nor is a part of several values.
         ("which genre has most pages?", []),
         ("are any Way books there?", []),
+        ("what does Short Cts cost?", ["'Short Cuts' is a book.title"]),
         # One word in small letters of a row's name, and of no other's.
         ("who has the marbled one?", ["'Marbled Paper' is a book.title"]),
         ("did Rosa take the marbled one?", ["'Rosa' is a loan.reader"]),

@@ -27,6 +27,8 @@ MOST_COLUMNS = 2
 MAX_LINKED_CHARS = 120
 # Two spellings of a text, in percent.
 SAME_TEXT = 85.0
+# Of several words, short ones among them, hardly more than a letter.
+ALMOST = 93.0
 # What English writes with a capital and is no name.
 _CAPITAL = frozenset((*MONTHS, *WEEKDAYS, "i"))
 # How a question says a value, the best first: word for word, misspelt, in part, by one word in small letters.
@@ -102,14 +104,25 @@ def with_values_where_they_are(
 
     Blocks for milliseconds.
     """
-    for one in select.find_all(exp.EQ):
+    for one in list(select.find_all(exp.EQ)):
         if not isinstance(one.this, exp.Column) or not isinstance(one.expression, exp.Literal):
             continue
         name, value = one.this.name.lower(), one.expression.name
-        columns = [link.columns[0].rpartition(".")[2] for link in links if link.value == value]
+        places = [link.columns[0].split(".") for link in links if link.value == value]
         having = [function for function in functions if name in function.exact_keys]
-        if columns and having and not any(values.stored(function, name, value) for function in having):
-            one.this.replace(exp.column(columns[0]))
+        if not places or not having or any(values.stored(function, name, value) for function in having):
+            continue
+        table, column = places[0]
+        other = next((function for function in functions if table_name(function) == table), None)
+        entity = other.exact_keys[other.subject[0]].entity if other is not None else ""
+        is_role = any(function.exact_keys[name].entity == entity != "" for function in having if function is not other)
+        if other is None or not is_role or having == [other]:
+            one.this.replace(exp.column(column))
+        elif column not in other.subject:
+            # The runs to a site of that type, and not the sites.
+            named = exp.select(exp.column(other.subject[0])).from_(exp.to_table(table))
+            named = named.where(exp.EQ(this=exp.column(column), expression=one.expression.copy()))
+            one.set("expression", exp.Subquery(this=named))
 
 
 def with_left_out_values(select: exp.Select, links: Sequence[Link]) -> None:
@@ -188,9 +201,17 @@ def _run(words: tuple[str, ...], said: Sequence[Word]) -> tuple[int, int, int] |
             return places[0], places[-1], _EXACT
         # A single word in small letters may well be another one: advance for Advanced.
         may_be_misspelt = len(pairs) > 1 or said[places[0]].is_capital
-        if may_be_misspelt and all(is_same_word(word, other) for word, other in pairs):
+        if may_be_misspelt and (all(is_same_word(word, other) for word, other in pairs) or _is_alike(pairs)):
             return places[0], places[-1], _MISSPELT
     return None
+
+
+def _is_alike(pairs: Sequence[tuple[str, str]]) -> bool:
+    """Whether several words are those of a value but for a letter, however short: Heather Bel."""
+    if len(pairs) < 2 or any(word.isdigit() != other.isdigit() for word, other in pairs):
+        return False
+    written, said = (" ".join(pair[side] for pair in pairs) for side in (0, 1))
+    return all(word[0] == other[0] for word, other in pairs) and fuzz.ratio(written, said) >= ALMOST
 
 
 def _part(

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
+from datetime import date, timedelta
 
 from rapidfuzz import fuzz
 from sqlglot import exp
@@ -29,6 +30,7 @@ _DAY = re.compile(r"(\d{4})(?:-(\d{2}))?(?:-(\d{2}))?-?%?")
 _FIRST, _LAST = ("01", "01"), ("12", "31")
 _RANGES = (exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Between)
 _AFTER = re.compile(r"\b(?:after|later than)\b")
+_END = re.compile(r"\bend of\b")
 _EARLIEST = re.compile(r"\b(?:longest|oldest|earliest|first)\b")
 _LATEST = re.compile(r"\b(?:newest|latest|youngest|last|most recent(?:ly)?)\b")
 _ASKING = re.compile(r"\b(?:how (?:much|many)|what|when|where|whose|who)\b")
@@ -166,7 +168,7 @@ def _unsaid(where: exp.Where, query: str) -> Iterator[str]:
             _, month, of_month = day.groups()
             year_said = says_year(day[1], query)
             day_said = month is None or int(month) in months | figures
-            day_said &= of_month is None or int(of_month) in figures
+            day_said &= of_month is None or int(of_month) in figures or _is_end_of_month(literal, day[0], query)
             is_whole_year = year_said and _is_end_of_year(literal, (month, of_month), query)
             if not is_whole_year and not (day_said and (year_said or months)):
                 yield day[0]
@@ -185,6 +187,22 @@ def _is_end_of_year(literal: exp.Literal, day: tuple[str, str], query: str) -> b
     """Whether a comparison with a day is one with its year: "since 2021" with January 1, "after 2021" not."""
     is_after = isinstance(literal.parent, exp.GT) and _AFTER.search(query) is not None
     return isinstance(literal.parent, _RANGES) and (day == _LAST or (day == _FIRST and not is_after))
+
+
+def _is_end_of_month(literal: exp.Literal, day: str, query: str) -> bool:
+    """Whether a comparison with a day is one with its month: "since May" with the first, "by May" with the last."""
+    try:
+        when = date.fromisoformat(day)
+    except ValueError:
+        return False
+    is_last, parent = (when + timedelta(days=1)).day == 1, literal.parent
+    if isinstance(parent, exp.Between):
+        return is_last if parent.args["high"] is literal else when.day == 1
+    if isinstance(parent, exp.GT):
+        return is_last or (when.day == 1 and not _AFTER.search(query))
+    if isinstance(parent, exp.LT):
+        return when.day == 1 or (is_last and _END.search(query) is not None)
+    return (isinstance(parent, exp.GTE) and when.day == 1) or (isinstance(parent, exp.LTE) and is_last)
 
 
 def unsaid_texts(program: str, query: str, catalogue: Catalogue, domain: str, values: Values) -> Iterator[str]:
