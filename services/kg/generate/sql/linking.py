@@ -114,9 +114,9 @@ def with_values_where_they_are(
             continue
         table, column = places[0]
         other = next((function for function in functions if table_name(function) == table), None)
-        entity = other.exact_keys[other.subject[0]].entity if other is not None else ""
-        is_role = any(function.exact_keys[name].entity == entity != "" for function in having if function is not other)
-        if other is None or not is_role or having == [other]:
+        kind = other.exact_keys[other.subject[0]].entity if other is not None else ""
+        kinds = {function.exact_keys[name].entity for function in having if function is not other}
+        if other is None or not kind or kind not in kinds:
             one.this.replace(exp.column(column))
         elif column not in other.subject:
             # The runs to a site of that type, and not the sites.
