@@ -1,7 +1,9 @@
 """SQL of a model as programs: what they find, and what is no program."""
 
-from collections.abc import Iterator
+import asyncio
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
@@ -17,7 +19,7 @@ from services.kg.generate.sql.tables import Untranslatable
 from services.kg.generate.sql.translate import MAX_CHARS, parse_selects, translate
 from services.kit.budget import Budget
 from services.kit.client import ServiceClient, http_client
-from services.kit.llm import LLM
+from services.kit.llm import LLM, Completion, Message, Sample
 from tests.mesh.fakes import FakeGenerator
 from tests.unit.kg.graph import ASKED
 from tests.unit.kg.library import drafted_graph
@@ -386,3 +388,27 @@ def test_a_question_is_linked_to_the_values_that_it_says(
     executor, names = graph
     shown = executor.catalogue.domains[DOMAIN].shown
     assert links_text(linked_values(query, shown, Values(names.engine), ())) == lines
+
+
+async def test_a_question_waits_until_the_generator_has_read_the_tables(graph: tuple[Executor, NameIndex]) -> None:
+    executor, names = graph
+    asked: list[str] = []
+    is_asked, may_go_on = asyncio.Event(), asyncio.Event()
+
+    async def chat(messages: Sequence[Message], **_: Any) -> Completion:
+        asked.append(messages[-1].content)
+        is_asked.set()
+        await may_go_on.wait()
+        return Completion((Sample("NONE", "stop"),), 1, 1, "model")
+
+    llm: Any = SimpleNamespace(chat=chat)
+    sql = SqlWriter(llm, executor.catalogue, names, Values(names.engine))
+    reading = asyncio.create_task(sql.read_ahead(DOMAIN, llm, 5.0))
+    await is_asked.wait()
+    writing = asyncio.create_task(sql.write("which essays?", query_time=ASKED, domain=DOMAIN, budget=Budget(5)))
+    await asyncio.sleep(0.2)
+    assert len(asked) == 1
+    may_go_on.set()
+    await reading
+    assert (await writing).program == "none"
+    assert "which essays?" in asked[1]

@@ -80,6 +80,7 @@ class SqlWriter:
     spotter: Spotter | None = None  # finds the names of a question, none of which a program may leave out
     name: KgMode = "sql"
     _tables: dict[str, str] = field(default_factory=dict)  # by domain
+    _read: dict[str, asyncio.Event] = field(default_factory=dict)  # by domain: when the generator has read its tables
 
     async def write(
         self, query: str, *, query_time: datetime, domain: str, budget: Budget, feedback: str = ""
@@ -88,6 +89,9 @@ class SqlWriter:
         spots = await spots_in(query, domain, self.spotter)
         question = domain_question(query, query_time, self.catalogue.domains[domain], feedback)
         links, chat = await asyncio.to_thread(self._chat, query, question, domain, spots)
+        if domain in self._read:
+            # Asked beside it the generator would read the same tables twice, each time at half its speed.
+            await self._read[domain].wait()
         completion = await self.llm.chat(
             chat,
             max_tokens=MAX_TOKENS,
@@ -103,8 +107,12 @@ class SqlWriter:
         Raises:
             ServiceFailure: it gave no reply.
         """
-        _, chat = await asyncio.to_thread(self._chat, "", "", domain, ())
-        await llm.chat(chat, max_tokens=1, allow_s=allow_s)
+        read = self._read[domain] = asyncio.Event()
+        try:
+            _, chat = await asyncio.to_thread(self._chat, "", "", domain, ())
+            await llm.chat(chat, max_tokens=1, allow_s=allow_s)
+        finally:
+            read.set()
 
     async def places_said(self, query: str, domain: str) -> set[tuple[int, int]]:
         """Where a question without a name of a domain says texts of several words by which it belongs there.
