@@ -388,7 +388,13 @@ def test_a_table_joins_by_another_column_than_the_key_of_the_other(tmp_path: Pat
     walks = [("walk", "lead (memb no)"), ("Moor", "101"), ("Mill", "103"), ("Wood", "101")]
     customers = [("cust no", "customer"), ("9", "Deli"), ("8", "Bar"), ("7", "Inn")]
     orders = [("order no", "cust"), ("5001", "9"), ("5002", "9"), ("5003", "7")]
-    tables = {"member": members, "loan": loans, "walk": walks, "customer": customers, "order": orders}
+    tables: dict[str, list[Any]] = {
+        "member": members,
+        "loan": loans,
+        "walk": walks,
+        "customer": customers,
+        "order": orders,
+    }
     files = [write(tmp_path, f"{name}.csv", rows) for name, rows in tables.items()]
     joins = {table.name: [(one.role, one.table, one.key) for one in table.joins] for table in read_tables(files)}
     assert joins["loan"] == [("borrower", "member", "name")]
