@@ -10,7 +10,7 @@ from lab.draft.vocabulary import deeds, measures, phrases_of, synonyms, units, w
 from services.kg.generate.rules.english import english
 from services.kg.generate.rules.inflection import inflections, irregular, singular
 from services.kg.generate.rules.values import parts_of
-from services.kg.load.values import NO_NUMBER, NOTHING, parts_of_amount, written_day
+from services.kg.load.values import NO_NUMBER, NOTHING, parts_of_amount, truth, written_day
 from services.kit.text.dates import date_of
 
 ColumnType = Literal["text", "date", "integer", "bigint", "number", "flag"]
@@ -42,7 +42,6 @@ _DATE = re.compile(r"\d{4}-\d{1,2}(?:-\d{1,2})?(?:[T ].*)?")
 _WRITTEN = re.compile(r"(?=.*(?:\d{4}|/)).*\d.*")
 _OF_NUMBERS = re.compile(r"(\d{1,2})([-/.])(\d{1,2})\2\d+")
 _YEAR = re.compile(r"1\d{3}|20\d{2}")
-_YES = frozenset({"true", "yes", "y", "1"})
 _TRUTH = frozenset({"true", "false", "yes", "no", "y", "n"})
 
 
@@ -69,7 +68,7 @@ class Column:
     @property
     def ticked(self) -> bool:
         """Whether it says yes where it says anything, as boxes that are ticked: an empty one says no."""
-        return self.type == "flag" and all(one.casefold() in _YES for one in self.values)
+        return self.type == "flag" and all(map(truth, self.values))
 
     @property
     def code(self) -> bool:

@@ -12,8 +12,10 @@ from sqlalchemy.dialects import sqlite
 
 from lab.draft.columns import Column
 from lab.draft.headers import MAX_NAME, identifier
+from lab.draft.joins import child_of, sorts_behind
 from lab.draft.speech import words_of_keys
-from lab.draft.tables import CsvTable, Join, child_of, read_tables, sorts_behind
+from lab.draft.table import CsvTable, Join
+from lab.draft.tables import read_tables
 from lab.draft.vocabulary import plural, singular
 from services.kg.definition.domain import STORE
 from services.kg.domains import CATALOGUE
@@ -172,8 +174,7 @@ def _view(table: CsvTable, tables: Sequence[CsvTable]) -> View:
             alias = f"{join.role}_"
             on = f"{alias}.{_QUOTE(join.key)} = t.{_QUOTE(column.name)}"
             sources.append(f"LEFT JOIN {_QUOTE(join.table)} AS {alias} ON {on}")
-            (other,) = (one for one in tables if one.name == join.table)
-            id_ = f"t.{_QUOTE(column.name)}" if join.key == other.id else f"{alias}.{_QUOTE(other.id)}"
+            id_ = f"t.{_QUOTE(column.name)}" if join.key == join.id else f"{alias}.{_QUOTE(join.id)}"
             hidden.append(f"{id_} AS _{join.role}")
             keys.append(Key(join.role, f"{alias}.{_QUOTE(join.label)}", kind=join.table, id=f"_{join.role}"))
             behind += [

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 
 from lab.draft.columns import Column, verb_of
 from lab.draft.headers import identifier
-from lab.draft.tables import CsvTable, child_of, sorts_behind
+from lab.draft.joins import child_of, sorts_behind
+from lab.draft.table import CsvTable
 from lab.draft.vocabulary import phrases_of, plural, singular, synonyms, words_of_names
 from services.kg.generate.rules.inflection import inflections
 
