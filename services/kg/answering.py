@@ -240,7 +240,7 @@ class Answering:
         query, domain = task.request.query, task.request.domain
         program = attempt.written.program
         fact = look_up(program, self._executor.catalogue, domain) if attempt.status in ANSWERED else None
-        if fact is None or not attempt.outcomes:
+        if fact is None:
             return attempt
         last = attempt.outcomes[-1]
         row = next(iter(last.rows), {}) if last.value is None else {key.name: last.value for key in fact.keys}

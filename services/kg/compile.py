@@ -312,7 +312,8 @@ class Compiler:
         inside = (column >= start) & (column < end)
         if operator == "neq":
             return cast(Clause, ~inside)
-        rows.periods.append((key, end))
+        if not self._catalogue.domains[rows.function.domain].bundled:
+            rows.periods.append((key, end))
         return cast(Clause, inside)
 
     def _window(self, values: tuple[Value, ...], other: tuple[Value, ...] | None) -> Window:

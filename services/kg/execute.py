@@ -61,7 +61,7 @@ class Executor:
         try:
             with deadline(seconds), self._engine.connect() as connection:
                 compiler = Compiler(connection, self._names, self.catalogue, domain, query_time.astimezone(ASKER))
-                run = _Run(connection, compiler, self.catalogue)
+                run = _Run(connection, compiler)
                 for one in parsed:
                     outcomes.append(run.statement(one))
         except ExecutionTimeout as error:
@@ -73,10 +73,9 @@ class Executor:
 class _Run:
     """One program: statements see the rows of those before."""
 
-    def __init__(self, connection: Connection, compiler: Compiler, catalogue: Catalogue) -> None:
+    def __init__(self, connection: Connection, compiler: Compiler) -> None:
         self._connection = connection
         self._compiler = compiler
-        self._catalogue = catalogue
 
     @property
     def _findings(self) -> Findings:
@@ -131,8 +130,6 @@ class _Run:
         if not self._has_rows(rows):
             names = ", ".join(entity.surface for entity in self._findings.entities)
             raise NothingKnown(f"nothing is known that could be counted: {names}")
-        if self._catalogue.domains[rows.function.domain].bundled:
-            return
         for key, end in rows.periods:
             column = view_of(rows.function.view).c[key]
             first = self._connection.scalar(select(func.min(column)))

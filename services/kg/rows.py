@@ -29,7 +29,7 @@ class Rows:
     default: tuple[str, ...] = ()  # keys that are shown when none is projected, where not the function's
     # Column and identifiers of each entity that the program names.
     evidence: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)
-    # Date keys that must lie within a stretch of time, with its end as dates are stored, excluded.
+    # Date keys of an added domain that must lie within a stretch of time, with its end as dates are stored, excluded.
     periods: list[tuple[str, str]] = field(default_factory=list)
     hops: int = 0  # statements before, of which each goes on with the rows of another
 

@@ -18,8 +18,7 @@ from services.kg.generate.sql.conditions import ANY_YEAR
 from services.kg.generate.sql.schema import FEW_VALUES
 from services.kg.generate.sql.tables import Untranslatable
 from services.kg.language.catalogue import Catalogue, Function, Key
-from services.kg.language.parse import parse_each
-from services.kg.language.tree import Call, Condition, Literal_, Project, Query, Sort, Statement, Step, Where
+from services.kg.language.tree import Call, Condition, Literal_, Project, Query, Sort, Step, Where
 from services.kg.store.names import normalise
 from services.kit.text import quantities
 from services.kit.text.numbers import numbers
@@ -130,13 +129,12 @@ def asks_no_flag(select: exp.Select, query: str, flags: Collection[str]) -> bool
     return is_flag and _ASKING.match(query.lower().strip()) is not None
 
 
-def asks_no_text(program: str, query: str, catalogue: Catalogue, domain: str) -> bool:
-    """Whether a program tells a text alone where the question wants a day, or names somebody or something for `when`.
+def asks_no_text(last: Query, query: str, catalogue: Catalogue, domain: str) -> bool:
+    """Whether a last statement tells a text alone where the question wants a day, or names somebody for `when`.
 
     When a mill was last greased is not by whom; when a stall is open may be told in words.
     """
-    last = parse_each(program, catalogue.spellings)[-1].statement
-    if not isinstance(last, Query) or not isinstance(last.source, Call) or last.aggregate is not None:
+    if not isinstance(last.source, Call) or last.aggregate is not None:
         return False
     function = catalogue.function(last.source.function, domain)
     shown = [function.exact_keys.get(key) for step in last.steps if isinstance(step, Project) for key in step.keys]
@@ -205,13 +203,15 @@ def _is_end_of_month(literal: exp.Literal, day: str, query: str) -> bool:
     return (isinstance(parent, exp.GTE) and when.day == 1) or (isinstance(parent, exp.LTE) and is_last)
 
 
-def unsaid_texts(program: str, query: str, catalogue: Catalogue, domain: str, values: Values) -> Iterator[str]:
+def unsaid_texts(
+    queries: Sequence[Query], query: str, catalogue: Catalogue, domain: str, values: Values
+) -> Iterator[str]:
     """Texts of a program's conditions that the question does not say, of keys with more of them than a prompt shows.
 
     Of a few, which the model was shown, one may be meant in other words.
     """
-    for one in parse_each(program, catalogue.spellings):
-        for function, key, condition in _on_texts(one.statement, catalogue, domain):
+    for one in queries:
+        for function, key, condition in _on_texts(one, catalogue, domain):
             texts = [str(value.value) for value in condition.values if isinstance(value, Literal_)]
             if any(named(text, query) is None and not _is_shortened(text, query) for text in texts):
                 shown = values.of(function, key.name)
@@ -251,18 +251,20 @@ def _may_be(word: str, other: str) -> bool:
     return other.startswith(word) or fuzz.ratio(word, other) >= ALIKE
 
 
-def counted_nowhere(program: str, catalogue: Catalogue, domain: str, values: Values) -> Iterator[str]:
+def counted_nowhere(queries: Sequence[Query], catalogue: Catalogue, domain: str, values: Values) -> Iterator[str]:
     """Texts that no row has, of which a program counts rows. Blocks for milliseconds.
 
     That there are none is no answer: who asks how many came to Kielder does not ask whether there was a trip.
     """
-    for one in parse_each(program, catalogue.spellings):
-        if not isinstance(one.statement, Query) or one.statement.aggregate is None:
-            continue
-        for function, key, condition in _on_texts(one.statement, catalogue, domain):
-            compared = condition.values if condition.operator == "eq" else ()
-            texts = [one.value for one in compared if isinstance(one, Literal_) and isinstance(one.value, str)]
+    for one in (query for query in queries if query.aggregate is not None):
+        for function, key, condition in _on_texts(one, catalogue, domain):
+            texts = _texts_of(condition) if condition.operator == "eq" else []
             yield from (text for text in texts if text and not values.stored(function, key.name, text))
+
+
+def _texts_of(condition: Condition) -> list[str]:
+    """The texts that a condition compares with."""
+    return [one.value for one in condition.values if isinstance(one, Literal_) and isinstance(one.value, str)]
 
 
 def with_items(query: Query, catalogue: Catalogue, domain: str, values: Values) -> Query:
@@ -273,9 +275,8 @@ def with_items(query: Query, catalogue: Catalogue, domain: str, values: Values) 
     """
     items: dict[Condition, Condition] = {}
     for function, key, condition in _on_texts(query, catalogue, domain):
-        texts = [one.value for one in condition.values if isinstance(one, Literal_) and isinstance(one.value, str)]
         compares = condition.operator in ("eq", "neq", "in")
-        if not compares or not any(values.is_listed(function, key.name, one) for one in texts):
+        if not compares or not any(values.is_listed(function, key.name, one) for one in _texts_of(condition)):
             continue
         if condition.operator != "eq":
             raise Untranslatable(f"{condition.operator} of an item")
@@ -289,11 +290,9 @@ def with_items(query: Query, catalogue: Catalogue, domain: str, values: Values) 
     return replace(query, steps=tuple(map(with_them, query.steps)))
 
 
-def _on_texts(
-    statement: Statement | None, catalogue: Catalogue, domain: str
-) -> Iterator[tuple[Function, Key, Condition]]:
+def _on_texts(statement: Query, catalogue: Catalogue, domain: str) -> Iterator[tuple[Function, Key, Condition]]:
     """The conditions of a statement on texts that are no names: the function, its key and the condition."""
-    if not isinstance(statement, Query) or not isinstance(statement.source, Call):
+    if not isinstance(statement.source, Call):
         return
     function = catalogue.function(statement.source.function, domain)
     for step in statement.steps:
@@ -303,21 +302,16 @@ def _on_texts(
                 yield function, key, condition
 
 
-def tells_what_it_asks(program: str, query: str, catalogue: Catalogue) -> bool:
-    """Whether a program tells nothing but a text that it looks for, where no yes or no is asked.
+def tells_what_it_asks(last: Query, query: str) -> bool:
+    """Whether a program's last statement tells nothing but a text that it looks for, where no yes or no is asked.
 
     The contact of whoever has this contact is none.
     """
-    last = parse_each(program, catalogue.spellings)[-1].statement
-    if not isinstance(last, Query) or last.aggregate is not None or _WHETHER.match(query):
+    if last.aggregate is not None or _WHETHER.match(query):
         return False
     shown = {key for step in last.steps if isinstance(step, Project) for key in step.keys}
     conditions = (one for step in last.steps if isinstance(step, Where) for one in step.conditions)
-    texts = {
-        one.key
-        for one in conditions
-        if one.operator == "eq" and isinstance(one.values[0], Literal_) and isinstance(one.values[0].value, str)
-    }
+    texts = {one.key for one in conditions if one.operator == "eq" and _texts_of(one)}
     return bool(shown) and shown <= texts
 
 

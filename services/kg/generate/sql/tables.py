@@ -54,9 +54,10 @@ class Tables:
             return role
         for table, function in self.functions.items():
             short = name.removeprefix(f"{table}_")
-            own_key = self.function.exact_keys.get(short) or (subject if short == "name" else None)
-            if function is self.function and short != name and own_key is not None:
-                return own_key
+            if function is self.function and short != name:
+                own_key = self.function.exact_keys.get(short) or (subject if short == "name" else None)
+                if own_key is not None:
+                    return own_key
             key = function.exact_keys.get(name)
             if key is not None and key.entity and key.entity == subject.entity:
                 return subject

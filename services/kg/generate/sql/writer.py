@@ -165,30 +165,33 @@ class SqlWriter:
                     return NOTHING
                 programs.append(translate(select, self.catalogue, domain))
             program = ground("\n".join(programs), query, self.catalogue, domain, spots)
-            program = self._as_stored(program, domain)
+            queries = self._as_stored(program, domain)
         except Untranslatable:
             # The reason may repeat the question, which no log has.
             log.info("sql", domain=domain, refused="untranslatable")
             return NOTHING
-        if self._is_other(program, query, domain, spots, links):
+        if not queries or self._is_other(queries, query, domain, spots, links):
             log.info("sql", domain=domain, refused="about something else")
             return NOTHING
-        return program
+        return "\n".join(map(render, queries))
 
-    def _is_other(self, program: str, query: str, domain: str, spots: Sequence[Spot], links: Sequence[Link]) -> bool:
+    def _is_other(
+        self, queries: Sequence[Query], query: str, domain: str, spots: Sequence[Spot], links: Sequence[Link]
+    ) -> bool:
         """Whether a program is about something else than its question, which no statement's form tells."""
+        program = "\n".join(map(render, queries))
         said = " ".join((query, *(one.value for one in links)))
         return (
             bool(left_out(program, spots))
             or bool(another_name(program, query))
-            or any(unsaid_texts(program, said, self.catalogue, domain, self.values))
-            or any(counted_nowhere(program, self.catalogue, domain, self.values))
-            or asks_no_text(program, query, self.catalogue, domain)
-            or tells_what_it_asks(program, query, self.catalogue)
+            or any(unsaid_texts(queries, said, self.catalogue, domain, self.values))
+            or any(counted_nowhere(queries, self.catalogue, domain, self.values))
+            or asks_no_text(queries[-1], query, self.catalogue, domain)
+            or tells_what_it_asks(queries[-1], query)
         )
 
-    def _as_stored(self, program: str, domain: str) -> str:
-        """The program with names whole that a question says in part, and with items of the cells that list several."""
+    def _as_stored(self, program: str, domain: str) -> list[Query]:
+        """The statements with names whole that a question says in part, and with items of cells that list several."""
 
         def whole(name: str, kinds: Sequence[str]) -> str:
             best = resolved(self.names, name, kinds, partial=True)
@@ -197,5 +200,4 @@ class SqlWriter:
         renaming = Renaming(self.catalogue, domain, whole)
         parsed = (one.statement for one in parse_each(program, self.catalogue.spellings))
         queries = (renaming.query(one) for one in parsed if isinstance(one, Query))
-        listing = (with_items(one, self.catalogue, domain, self.values) for one in queries)
-        return "\n".join(map(render, listing)) or NOTHING
+        return [with_items(one, self.catalogue, domain, self.values) for one in queries]
