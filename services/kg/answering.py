@@ -239,7 +239,7 @@ class Answering:
         """The attempt, or one without a program where it tells another thing of a row than the question asks for."""
         query, domain = task.request.query, task.request.domain
         program = attempt.written.program
-        fact = look_up(program, self._executor.catalogue, domain) if attempt.status in ANSWERED else None
+        fact = look_up(program, self._executor.catalogue.domains[domain]) if attempt.status in ANSWERED else None
         if fact is None:
             return attempt
         last = attempt.outcomes[-1]

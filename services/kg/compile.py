@@ -45,7 +45,7 @@ class Compiler:
         self._connection = connection
         self._names = names
         self._catalogue = catalogue
-        self._calendar = catalogue.domains[domain].calendar
+        self.domain = catalogue.domains[domain]
         self._now = now
         self.binder = Binder(catalogue, domain)
         self.done: list[Rows | None] = []
@@ -321,8 +321,8 @@ class Compiler:
         last = str(plain(other[0])) if other else (str(plain(values[1])) if len(values) > 1 else "")
         try:
             if last and last.lower() != "none":
-                return resolve_span(first, last, self._now, self._calendar)
-            return resolve_time(first, self._now, self._calendar)
+                return resolve_span(first, last, self._now, self.domain.calendar)
+            return resolve_time(first, self._now, self.domain.calendar)
         except UnknownTime as error:
             raise LanguageError(str(error)) from None
 

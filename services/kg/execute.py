@@ -6,6 +6,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from sqlalchemy import ColumnElement, Connection, Engine, func, select
+from sqlglot import exp
 
 from proto.kg import KgStatus
 from services.kg.compile import MAX_ROWS, Compiler
@@ -14,10 +15,11 @@ from services.kg.errors import ExecutionTimeout, KgError, NothingKnown, ParseErr
 from services.kg.language.bind import BoundCall, BoundCombine, BoundGroup, BoundQuery, BoundWhere
 from services.kg.language.catalogue import NUMERIC, Catalogue, Function, Key
 from services.kg.language.parse import Parsed, parse_each
-from services.kg.language.tree import Aggregate, Literal_, Nothing, Slice, render
-from services.kg.outcome import Outcome, Scalar
+from services.kg.language.tree import Aggregate, Literal_, Nothing, Slice, Sql, render
+from services.kg.outcome import Entity, Outcome, Scalar
 from services.kg.rows import Rows, view_of
 from services.kg.scope import Findings
+from services.kg.selects import parse_select, selection_of
 from services.kg.store.engine import deadline
 from services.kg.store.tables import stated_total
 from services.kg.values import combined, scalar
@@ -92,6 +94,8 @@ class _Run:
             if isinstance(parsed.statement, Nothing):
                 return Outcome("none", "no_program", message="no function fits the question")
             source = render(parsed.statement)
+            if isinstance(parsed.statement, Sql):
+                return self._select(source)
             bound = compiler.binder.bind(parsed.statement)
             if isinstance(bound, BoundCombine):
                 return self._combine(source, bound)
@@ -120,6 +124,25 @@ class _Run:
         if counted and total == 0:
             self._require_known(rows)
         return self._outcome(source, query.aggregate, function, shown, lines, total, total if counted else None)
+
+    def _select(self, sql: str) -> Outcome:
+        selection = selection_of(parse_select(sql), self._compiler.domain)
+        for one in selection.comparisons:
+            if one.is_name and isinstance(one.node, exp.EQ | exp.In):
+                named = (Entity(text, one.key.entity, (), text, 1.0, "sql") for text in one.texts)
+                self._findings.entities += named
+            else:
+                self._findings.conditions.append(one.words)
+        function = selection.function
+        rows = Rows(function, view_of(function.view), limit=selection.limit)
+        rows.order = [(rows.c[name], descending) for name, descending in selection.order]
+        rows.ranked = bool(rows.order)
+        shown = tuple(function.exact_keys[name] for name in function.default)
+        if selection.aggregate not in (None, "len"):
+            return self._aggregated(sql, selection.aggregate, rows, shown)
+        lines, total = self._lines(rows, shown, note_ties=selection.aggregate is None)
+        value = total if selection.aggregate else None
+        return self._outcome(sql, selection.aggregate, function, shown, lines, total, value)
 
     def _require_known(self, rows: Rows) -> None:
         """Refuse a count of 0 that says nothing.

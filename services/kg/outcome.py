@@ -36,6 +36,7 @@ class Outcome:
     aggregate: str = ""  # how `value` is computed
     entities: tuple[Entity, ...] = ()  # of the names in the statement
     windows: tuple[str, ...] = ()  # its times, in words
+    conditions: tuple[str, ...] = ()  # those of a SELECT, in words
     notes: tuple[str, ...] = ()  # for the reader, in words
     message: str = ""  # the error, in words
     expected: tuple[str, ...] = ()  # names that would have been right

@@ -20,6 +20,7 @@ class Findings:
 
     entities: list[Entity] = field(default_factory=list)
     windows: list[str] = field(default_factory=list)
+    conditions: list[str] = field(default_factory=list)  # of a SELECT, in words
     notes: list[str] = field(default_factory=list)  # for the reader, in words
     status: KgStatus | None = None  # of the statement, when it is neither ok nor empty
     # Totals of the window for the reader; `stated` where they stand for rows that the source does not list.
@@ -28,7 +29,7 @@ class Findings:
 
     def fields(self) -> dict[str, Any]:
         """The fields of an outcome that are the same for every kind of statement."""
-        return {"entities": tuple(self.entities), "windows": tuple(self.windows), "notes": tuple(self.notes)}
+        return {name: tuple(getattr(self, name)) for name in ("entities", "windows", "conditions", "notes")}
 
 
 @dataclass

@@ -113,6 +113,7 @@ class _Facts:
         # A window that the program gives by its dates is labelled by them once, not "A to B (A to B)".
         halves = [(label, label[: (len(label) - 3) // 2]) for label in self.outcome.windows]
         labels = [half if label == f"{half} ({half})" else label for label, half in halves]
+        labels += self.outcome.conditions
         return f" ({', '.join(labels)})" if labels else ""
 
     def _fact(self) -> str:

@@ -101,10 +101,15 @@ def read_query(sql: str, sources: Sources) -> exp.Query:
     if len(statements) != 1 or not isinstance(statements[0], exp.Query):
         raise BrokenPart("it must be one SELECT")
     query = statements[0]
-    _check(query, sources)
+    check(query, sources)
     named = {table.name for table in query.find_all(exp.Table)} & sources.views.keys()
     views: dict[str, exp.Query | Callable[[], exp.Query]] = {name: sources.views[name].copy() for name in named}
     return cast(exp.Query, exp.expand(query, views, dialect="sqlite", copy=False)) if views else query
+
+
+def tree_of(view: TextualSelect) -> exp.Query:
+    """The parser's tree of a view."""
+    return cast(_Text, view.element).query.copy()
 
 
 def select_of(query: exp.Query, sources: Sources, flags: Sequence[str] = ()) -> TextualSelect:
@@ -138,7 +143,12 @@ def select_of(query: exp.Query, sources: Sources, flags: Sequence[str] = ()) -> 
     return text.columns(*columns)
 
 
-def _check(query: exp.Query, sources: Sources) -> None:
+def check(query: exp.Query, sources: Sources, functions: tuple[type[exp.Expr], ...] = FUNCTIONS) -> None:
+    """Refuse what is no SELECT over those sources, or calls other functions.
+
+    Raises:
+        BrokenPart: with the reason.
+    """
     known = {*sources.tables, *sources.views, *(cte.alias for cte in query.find_all(exp.CTE))}
     for node in query.walk():
         for kind, words in _REFUSED:
@@ -152,7 +162,7 @@ def _check(query: exp.Query, sources: Sources) -> None:
             if node.name not in known:
                 there = ", ".join(sorted(known))
                 raise BrokenPart(f"there is no table {node.name}; there are {there}", line=_line(node))
-        elif isinstance(node, exp.Func) and not isinstance(node, FUNCTIONS):
+        elif isinstance(node, exp.Func) and not isinstance(node, functions):
             name = node.name if isinstance(node, exp.Anonymous) else node.sql_name()
             raise BrokenPart(f"{name} is not among the functions that a view may call", line=_line(node))
 

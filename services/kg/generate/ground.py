@@ -74,7 +74,7 @@ def ground(program: str, query: str, catalogue: Catalogue, domain: str, spots: S
         parsed = parse_each(program, catalogue.spellings)
     except ParseError:
         return program
-    extent, years = partial(_in_extent, query=query, spots=spots), partial(says_year, query=query)
+    extent, years = partial(extent_of, query=query, spots=spots), partial(says_year, query=query)
     renaming = Renaming(catalogue, domain, extent, partial(spelt, query=query), years)
     statements: list[str] = []
     queries: list[Query] = []
@@ -94,7 +94,7 @@ def ground(program: str, query: str, catalogue: Catalogue, domain: str, spots: S
                 refused = True
     if not linked and len(set(statements)) == len(queries) == 1:
         names = literals(statements[0], catalogue, domain)
-        if len(names) == 1 and (other := _other_side(names[0], query, spots)):
+        if len(names) == 1 and (other := other_side(names[0], query, spots)):
             statements.append(render(Renaming(catalogue, domain, lambda _name, _kinds: other).query(queries[0])))
     # Small models repeat themselves; where a later statement counts those before it, they stay.
     return "\n".join(statements if linked else dict.fromkeys(statements)) or "none"
@@ -108,7 +108,7 @@ def named(name: str, query: str) -> str | None:
     return name if _says(words, query_words) else _part(words, query_words, query)
 
 
-def _other_side(name: str, query: str, spots: Sequence[Spot]) -> str | None:
+def other_side(name: str, query: str, spots: Sequence[Spot]) -> str | None:
     """The only other name of its kind that the question compares this one with, by "or" or the like; else None."""
     sides = [spot for spot in spots if _texts(spot.text) == _texts(name)]
     others = [spot for spot in spots if sides and spot.kind == sides[0].kind and spot not in sides]
@@ -119,7 +119,7 @@ def _other_side(name: str, query: str, spots: Sequence[Spot]) -> str | None:
     return others[0].text if len(between) <= MAX_BETWEEN and _VERSUS.search(between) else None
 
 
-def _in_extent(name: str, kinds: Sequence[str], query: str, spots: Sequence[Spot]) -> str | None:
+def extent_of(name: str, kinds: Sequence[str], query: str, spots: Sequence[Spot]) -> str | None:
     """The name as the question says it, in the extent in which the graph knows it; None where it is not said."""
     own = named(name, query)
     if own is None:

@@ -126,9 +126,16 @@ class Nothing:
     """`none`: no function fits the question."""
 
 
+@dataclass(frozen=True, slots=True)
+class Sql:
+    """`SELECT ...`: one statement of SQL over the functions as tables, which is a whole program."""
+
+    text: str
+
+
 Value: TypeAlias = Literal_ | Reference | List_ | Query
 Argument: TypeAlias = Value | Condition | Keyword | Descending
-Statement: TypeAlias = Query | Nothing
+Statement: TypeAlias = Query | Nothing | Sql
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +163,8 @@ def render(node: Program | Statement | Source | Step | Argument) -> str:
             return "\n".join(render(statement) for statement in statements)
         case Nothing():
             return "none"
+        case Sql(text):
+            return text
         case Query(source, steps, every, aggregate, head):
             front = ("ALL " if every else "") + (f"{aggregate.upper()} " if aggregate else "")
             return front + (f"{head} " if head is not None else "") + render(source) + "".join(map(render, steps))

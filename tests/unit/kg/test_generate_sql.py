@@ -15,8 +15,9 @@ from services.kg.generate.rules.values import Values, parts_of
 from services.kg.generate.spans import Spotter
 from services.kg.generate.sql import SqlWriter
 from services.kg.generate.sql.linking import linked_values, links_text
+from services.kg.generate.sql.statement import Statement, parse
 from services.kg.generate.sql.tables import Untranslatable
-from services.kg.generate.sql.translate import MAX_CHARS, parse_selects, translate
+from services.kg.selects import MAX_CHARS
 from services.kit.budget import Budget
 from services.kit.client import ServiceClient, http_client
 from services.kit.llm import LLM, Completion, Message, Sample
@@ -41,19 +42,21 @@ def executor(graph: tuple[Executor, NameIndex]) -> Executor:
     return graph[0]
 
 
-def found(executor: Executor, sql: str) -> Any:
-    """The value of the program's last statement, or those that its rows show last."""
-    program = "\n".join(translate(one, executor.catalogue, DOMAIN) for one in parse_selects(sql))
+def program_of(executor: Executor, sql: str) -> str:
+    return Statement(parse(sql), executor.catalogue.domains[DOMAIN]).sql(ASKED.date())
+
+
+def result_of(executor: Executor, program: str) -> Any:
+    """The value of a program's last statement, or those that its rows show first, in their order."""
     outcome = executor.execute(program, domain=DOMAIN, query_time=ASKED, seconds=5.0)[-1]
-    assert outcome.status == "ok", (program, outcome.message)
-    return outcome.value if outcome.value is not None else [row[outcome.shown[-1]] for row in outcome.rows]
+    assert outcome.status in ("ok", "empty"), (program, outcome.message)
+    return outcome.value if outcome.value is not None else [row[outcome.shown[0]] for row in outcome.rows]
 
 
 @pytest.mark.parametrize(
     ("sql", "values"),
     [
         ("SELECT country FROM author WHERE name = 'Cy Page'", ["Peru"]),
-        ("SELECT country FROM author WHERE name = 'Cy Pagge';", ["Peru"]),  # names are found as people spell them
         ("SELECT \"country\" FROM author AS a WHERE a.name LIKE '%Quill%'", ["Norway"]),
         ("SELECT title FROM book WHERE genre = 'Essay'", ["Another Way", "Marbled Paper"]),
         ("SELECT title FROM book WHERE price > 10 AND weight < 1", ["Loose Leaves", "Short Cuts"]),
@@ -64,16 +67,26 @@ def found(executor: Executor, sql: str) -> Any:
         ("SELECT title FROM book WHERE price BETWEEN 8 AND 10", ["Another Way", "The Long Way"]),
         ("SELECT name FROM author WHERE born LIKE '1901-%'", ["Bo Reed"]),
         ("SELECT name FROM author WHERE strftime('%Y', born) > '1940'", ["Cy Page", "Di Vellum"]),
-        ("SELECT name FROM author WHERE born IS NULL OR born IS NOT NULL", Untranslatable),
         ("SELECT COUNT(*) FROM book WHERE genre = 'Novel'", 2),
         ("SELECT COUNT(DISTINCT genre) FROM book", 3),
         ("SELECT AVG(price) FROM book WHERE genre = 'Novel'", 10.75),
         ("SELECT SUM(price) FROM book WHERE author = 'Di Vellum'", 46.0),
         ("SELECT title FROM book ORDER BY price DESC LIMIT 1", ["Marbled Paper"]),
-        ("SELECT price FROM book ORDER BY price LIMIT 2", [7.0, 8.25]),
-        ("SELECT MAX(price) FROM book", [31.0]),
+        ("SELECT title FROM book ORDER BY price LIMIT 1 OFFSET 1", ["Another Way"]),
+        ("SELECT MAX(price) FROM book", 31.0),
+        ("SELECT title, MAX(price) FROM book", ["Marbled Paper"]),
         ("SELECT title FROM book WHERE price = (SELECT MIN(price) FROM book)", ["By Night"]),
         ("SELECT genre, COUNT(*) FROM book GROUP BY genre ORDER BY COUNT(*) DESC", 3),
+        ("SELECT genre FROM book GROUP BY genre ORDER BY SUM(price) DESC LIMIT 1", ["Essay"]),
+        ("SELECT genre, AVG(price) AS mean FROM book GROUP BY genre HAVING mean > 15 ORDER BY mean", ["Essay"]),
+        ("SELECT title FROM book WHERE title NOT IN (SELECT book FROM loan WHERE reader = 'Tom') AND price < 9", 1),
+        ("SELECT title FROM book WHERE price > (SELECT AVG(price) FROM book)", ["Loose Leaves", "Marbled Paper"]),
+        ("SELECT title FROM book WHERE genre = 'Essay' OR price < 8", 3),
+        ("SELECT title FROM book WHERE price < weight * 20", ["Another Way"]),
+        ("SELECT SUM(price * weight) FROM book WHERE genre = 'Novel'", 8.0),
+        ("SELECT ROUND(SUM(price) / COUNT(*), 2) FROM book", [13.79]),
+        ("SELECT a.country FROM author a JOIN book b ON b.author = a.name AND b.price > 30", ["Peru"]),
+        ("SELECT name FROM author WHERE born < date('now') AND born > '1901'", ["Cy Page", "Di Vellum"]),
         # The country of a book's author, by the model's own ways to ask for it.
         ("SELECT author_country FROM book WHERE title = 'By Night'", ["Peru"]),
         ("SELECT country FROM book WHERE title = 'By Night'", ["Peru"]),
@@ -97,21 +110,15 @@ def found(executor: Executor, sql: str) -> Any:
         ("SELECT COUNT(*) FROM author WHERE genre = 'Novel' AND weight < 1", 2),
         ("SELECT title FROM book WHERE title = 'By Night' OR book = 'By Night'", ["By Night"]),
         ("SELECT price FROM book WHERE title = 'By Night' AND loan.book = 'By Night'", [7.0]),
-        (
-            "SELECT title FROM book WHERE genre = 'Novel' UNION SELECT title FROM book WHERE price > 30",
-            ["Marbled Paper"],
-        ),
+        ("SELECT title FROM book WHERE genre = 'Novel' UNION SELECT title FROM book WHERE price > 30", 3),
+        ("SELECT COUNT(*) FROM book WHERE genre = 'Novel' UNION ALL SELECT COUNT(*) FROM author", 4),
         ("SELECT name FROM author WHERE born LIKE '%-06-%'", ["Cy Page"]),
         ("SELECT born FROM author WHERE author_name = 'Cy Page'", ["1950-06-30"]),
     ],
 )
 def test_a_select_is_a_program(executor: Executor, sql: str, values: Any) -> None:
-    if values is Untranslatable:
-        with pytest.raises(Untranslatable):
-            [translate(one, executor.catalogue, DOMAIN) for one in parse_selects(sql)]
-        return
-    result = found(executor, sql)
-    if isinstance(values, int | float) and isinstance(result, list):
+    result = result_of(executor, program_of(executor, sql))
+    if isinstance(values, int) and isinstance(result, list):
         assert len(result) == values
     else:
         assert (sorted(result) if isinstance(result, list) else result) == values
@@ -124,35 +131,28 @@ def test_a_select_is_a_program(executor: Executor, sql: str, values: Any) -> Non
         "SELECT title FROM book; DROP TABLE book",
         "SELECT publisher FROM book",
         "SELECT title FROM publisher",
-        "SELECT title FROM get_movie",
-        "SELECT title FROM book INTERSECT SELECT title FROM book",
-        "SELECT title FROM book WHERE price > weight",
-        "SELECT title FROM book WHERE price > (SELECT AVG(price) FROM book)",
-        "SELECT title FROM book WHERE genre = 'Essay' OR price > 3",
-        "SELECT genre, SUM(price) FROM book GROUP BY genre",
-        "SELECT genre FROM book GROUP BY genre HAVING COUNT(*) > 1",
         "SELECT SUM(title) FROM book",
         "SELECT title FROM book WHERE price = 'cheap'",
         "SELECT title FROM book WHERE in_print = 'soon'",
         "SELECT load_extension('x') FROM book",
+        "SELECT REPLACE(title, 'a', 'aaaaaaaa') FROM book",
+        "SELECT group_concat(title) FROM book",
         "SELECT publisher FROM book WHERE author = (SELECT name FROM publisher)",
-        "SELECT title FROM book WHERE in_print = 'yes' OR genre = 'yes'",
-        "SELECT title FROM book WHERE price = 8 OR weight = 8",
         "WITH x AS (SELECT 1) SELECT title FROM book",
-        "SELECT title FROM book LIMIT 1 OFFSET 2",
         "SELECT title FROM (SELECT title FROM book WHERE price > 30)",
+        "SELECT julianday(born) FROM author",
         "SELECT 1",
-        "SELECT a.country FROM author a JOIN book b ON b.author = a.name AND b.price > 30",
         "SELECT a.country FROM author a, book b",
+        "SELECT a.country FROM author a JOIN book b ON a.born > b.price",
         "I think it is The Long Way.",
         "SELECT" + " title," * MAX_CHARS,
-        "SELECT " + "(" * 500 + "title" + ")" * 500 + " FROM book",
+        "SELECT " + "(" * 290 + "title" + ")" * 290 + " FROM book",
         "",
     ],
 )
 def test_what_is_no_select_over_the_tables_is_no_program(executor: Executor, sql: str) -> None:
     with pytest.raises(Untranslatable):
-        [translate(one, executor.catalogue, DOMAIN) for one in parse_selects(sql)]
+        program_of(executor, sql)
 
 
 @pytest.mark.parametrize(
@@ -178,35 +178,16 @@ def test_a_count_of_days_before_a_table_begins_is_unknown(
         assert outcome.message == "what is known has its born from 1815-12-10 on"
 
 
-ESSAYS = 'get_book(None) where(eq(genre, "Essay"))["title"]'
-QUILL = 'get_author("Ada Quill")["country"]'
-SHORT_CUTS = 'get_book("Short Cuts")["price"]'
-OVER_TEN = 'get_book(None) where(gt(price, 10))["title"]'
-SINCE_1940 = 'get_author(None) where(gt(born, "1940-01-01"))["name"]'
-EARLIEST = 'get_author(None) sort(None, born)["name"][:1]'
-LATEST = EARLIEST.replace("born", "-born")
-BY_NIGHT = 'get_book("By Night")["genre"]'
-SINCE_JUNE = 'get_author(None) where(ge(born, "1950-06-01"))["name"]'
-WRITTEN = 'get_book("By Night")["author_country"]'
-NOVELS = 'LEN get_book(None) where(eq(genre, "Novel"))'
-LIGHTEST = 'get_book(None) sort(None, weight)["title"][:1]'
-HEAVIEST = LIGHTEST.replace("None, w", "None, -w")
-ESSAYS_IN_PRINT = 'get_book(None) where(eq(in_print, true), eq(genre, "Essay"))["title"]'
-JUNES = 'get_author(None) where(like(born, "-06-"))["name"]'
-IN_JUNE = 'get_author(None) where(eq(born, "1950-06"))["name"]'
-
-
 @pytest.mark.parametrize(
     ("place", "condition"),
     [
-        ("Chapel", 'like(places_nearby, "Chapel")'),
+        ("Chapel", "(places_nearby LIKE '%Chapel%')"),
         # Alone in one row, among others in two.
-        ("Inn", 'like(places_nearby, "Inn")'),
-        ("hap", 'eq(places_nearby, "hap")'),
-        ("Mill", 'eq(places_nearby, "Mill")'),
-        # No condition of the language says which rows lack an item.
-        ("!= Inn", ""),
-        ("!= Mill", 'neq(places_nearby, "Mill")'),
+        ("Inn", "(places_nearby LIKE '%Inn%')"),
+        ("hap", "LOWER(places_nearby) = LOWER('hap')"),
+        ("Mill", "LOWER(places_nearby) = LOWER('Mill')"),
+        ("!= Inn", "NOT (places_nearby LIKE '%Inn%')"),
+        ("!= Mill", "LOWER(places_nearby) <> LOWER('Mill')"),
     ],
 )
 async def test_a_text_that_cells_list_among_others_is_looked_for_in_them(
@@ -218,7 +199,7 @@ async def test_a_text_that_cells_list_among_others_is_looked_for_in_them(
         names = NameIndex(engine, catalogue)
         sql = writer((Executor(engine, names, catalogue), names), FakeGenerator(lambda _: reply))
         written = await sql.write(f"harbours near a {place}", query_time=ASKED, domain="coast", budget=Budget(5))
-    assert written.program == (f'get_harbour(None) where({condition})["harbour_name"]' if condition else "none")
+    assert written.program == f"SELECT harbour_name FROM harbour WHERE {condition}"  # noqa: S608
 
 
 @pytest.mark.parametrize(
@@ -240,121 +221,107 @@ def writer(graph: tuple[Executor, NameIndex], generator: FakeGenerator) -> SqlWr
 
 
 @pytest.mark.parametrize(
-    ("query", "reply", "program"),
+    ("query", "reply", "result"),
     [
-        ("which essays are there?", "SELECT title FROM book WHERE genre = 'Essay'", ESSAYS),
-        ("which essays are there?", "NONE", "none"),
-        ("where is quill from?", "SELECT country FROM author WHERE name = 'Ada Quill'", QUILL),
-        ("where is Ada Qull from?", "SELECT country FROM author WHERE name = 'Ada Qull'", QUILL),
-        ("what does the Short Cuts cost?", "SELECT price FROM book WHERE title = 'Short Cuts'", SHORT_CUTS),
-        ("who published the essays?", "SELECT publisher FROM book", "none"),
+        ("which essays are there?", "SELECT title FROM book WHERE genre = 'Essay'", ["Another Way", "Marbled Paper"]),
+        ("which essays are there?", "NONE", None),
+        ("where is quill from?", "SELECT country FROM author WHERE name = 'Ada Quill'", ["Norway"]),
+        ("where is Ada Qull from?", "SELECT country FROM author WHERE name = 'Ada Qull'", ["Norway"]),
+        ("what does the Short Cuts cost?", "SELECT price FROM book WHERE title = 'Short Cuts'", [12.0]),
+        ("who published the essays?", "SELECT publisher FROM book", None),
         # What the question does not say, and names of it that are left out, are about something else.
-        ("which books cost over 10?", "SELECT title FROM book WHERE price > 10", OVER_TEN),
-        ("which books cost over ten?", "SELECT title FROM book WHERE price > 10", OVER_TEN),
-        ("which books are expensive?", "SELECT title FROM book WHERE price > 20", "none"),
-        ("who was born in June 1950?", "SELECT name FROM author WHERE born LIKE '1950-06%'", IN_JUNE),
-        ("who has been here longest?", "SELECT name FROM author ORDER BY born DESC LIMIT 1", EARLIEST),
-        ("who is the youngest?", "SELECT name FROM author ORDER BY born DESC LIMIT 1", LATEST),
-        ("who was born since 1940?", "SELECT name FROM author WHERE born > '1940-01-01'", SINCE_1940),
-        ("who was born since March?", "SELECT name FROM author WHERE born > '1940-01-01'", "none"),
-        ("who was born after 1940?", "SELECT name FROM author WHERE born > '1940-01-01'", "none"),
-        ("who was born in 1950?", "SELECT name FROM author WHERE born = '1950-01-01'", "none"),
-        ("how much is By Night?", "SELECT price FROM book WHERE title = 'Short Cuts'", "none"),
-        ("what did Cy Page write?", "SELECT title FROM book WHERE genre = 'Poetry'", "none"),
-        ("how many cats has Cy Page?", "SELECT COUNT(*) FROM author WHERE name = 'Cy Page'", "none"),
+        (
+            "which books cost over 10?",
+            "SELECT title FROM book WHERE price > 10",
+            ["Short Cuts", "Marbled Paper", "Loose Leaves"],
+        ),
+        (
+            "which books cost over ten?",
+            "SELECT title FROM book WHERE price > 10",
+            ["Short Cuts", "Marbled Paper", "Loose Leaves"],
+        ),
+        ("which books are expensive?", "SELECT title FROM book WHERE price > 20", None),
+        ("who was born in June 1950?", "SELECT name FROM author WHERE born LIKE '1950-06%'", ["Cy Page"]),
+        ("who has been here longest?", "SELECT name FROM author ORDER BY born DESC LIMIT 1", ["Ada Quill"]),
+        ("who is the youngest?", "SELECT name FROM author ORDER BY born DESC LIMIT 1", ["Di Vellum"]),
+        ("who was born since 1940?", "SELECT name FROM author WHERE born > '1940-01-01'", ["Cy Page", "Di Vellum"]),
+        ("who was born since March?", "SELECT name FROM author WHERE born > '1940-01-01'", None),
+        ("who was born after 1940?", "SELECT name FROM author WHERE born > '1940-01-01'", None),
+        ("who was born in 1950?", "SELECT name FROM author WHERE born = '1950-01-01'", None),
+        ("how much is By Night?", "SELECT price FROM book WHERE title = 'Short Cuts'", None),
+        ("what did Cy Page write?", "SELECT title FROM book WHERE genre = 'Poetry'", None),
+        ("how many cats has Cy Page?", "SELECT COUNT(*) FROM author WHERE name = 'Cy Page'", None),
         # A month of any year, an amount in another unit, an amount that is no yes or no.
-        ("who was born in June?", "SELECT name FROM author WHERE born LIKE '1950-06%'", JUNES),
-        ("who was born in June?", "SELECT name FROM author WHERE strftime('%m', born) = '06'", JUNES),
-        ("who was born in June?", "SELECT name FROM author WHERE EXTRACT(MONTH FROM born) = 6", JUNES),
-        ("who was born in June?", "SELECT name FROM author WHERE MONTH(born) = 7", "none"),
-        ("who was born?", "SELECT name FROM author WHERE born = ''", 'get_author(None) where(eq(born, ""))["name"]'),
-        ("who was born in June?", "SELECT name FROM author WHERE MONTH(born) = -1", "none"),
-        ("who was born in June?", "SELECT name FROM author WHERE MONTH(born) = '²'", "none"),
-        ("who was born in June?", "SELECT name FROM author WHERE strftime(born) = '06'", "none"),
-        (
-            "books of 400 grams?",
-            "SELECT title FROM book WHERE weight = 0.4",
-            'get_book(None) where(eq(weight, 0.4))["title"]',
-        ),
-        (
-            "what do the essays cost all together?",
-            "SELECT price FROM book WHERE genre = 'Essay'",
-            ESSAYS.replace("get", "SUM get").replace("title", "price"),
-        ),
-        (
-            "the price of each essay in total?",
-            "SELECT price FROM book WHERE genre = 'Essay'",
-            ESSAYS.replace("title", "price"),
-        ),
-        (
-            "the highest price in total?",
-            "SELECT price FROM book ORDER BY price DESC LIMIT 1",
-            'get_book(None) sort(None, -price)["title", "price"][:1]',
-        ),
-        (
-            "what did we spend on essays?",
-            "SELECT price FROM book WHERE genre = 'Essay'",
-            ESSAYS.replace("get", "SUM get").replace("title", "price"),
-        ),
-        ("what date is By Night?", "SELECT genre FROM book WHERE title = 'By Night'", "none"),
-        ("when is By Night?", "SELECT author FROM book WHERE title = 'By Night'", "none"),
-        ("when is By Night?", "SELECT genre FROM book WHERE title = 'By Night'", BY_NIGHT),
+        ("who was born in June?", "SELECT name FROM author WHERE born LIKE '1950-06%'", ["Cy Page"]),
+        ("who was born in June?", "SELECT name FROM author WHERE strftime('%m', born) = '06'", ["Cy Page"]),
+        ("who was born in June?", "SELECT name FROM author WHERE EXTRACT(MONTH FROM born) = 6", ["Cy Page"]),
+        ("who was born in June?", "SELECT name FROM author WHERE MONTH(born) = 7", None),
+        ("who was born?", "SELECT name FROM author WHERE born = ''", []),
+        ("who was born in June?", "SELECT name FROM author WHERE MONTH(born) = -1", []),
+        ("who was born in June?", "SELECT name FROM author WHERE MONTH(born) = '²'", []),
+        ("who was born in June?", "SELECT name FROM author WHERE strftime(born) = '06'", None),
+        ("books of 400 grams?", "SELECT title FROM book WHERE weight = 0.4", ["The Long Way"]),
+        ("what do the essays cost all together?", "SELECT price FROM book WHERE genre = 'Essay'", 39.25),
+        ("the price of each essay in total?", "SELECT price FROM book WHERE genre = 'Essay'", [8.25, 31.0]),
+        ("the highest price in total?", "SELECT price FROM book ORDER BY price DESC LIMIT 1", ["Marbled Paper"]),
+        ("what did we spend on essays?", "SELECT price FROM book WHERE genre = 'Essay'", 39.25),
+        ("what date is By Night?", "SELECT genre FROM book WHERE title = 'By Night'", None),
+        ("when is By Night?", "SELECT author FROM book WHERE title = 'By Night'", None),
+        ("when is By Night?", "SELECT genre FROM book WHERE title = 'By Night'", ["Poetry"]),
         # The least of what is light, cheap or cold, whichever way it is sorted.
-        ("the lightest book, which?", "SELECT title FROM book ORDER BY weight DESC LIMIT 1", LIGHTEST),
-        ("the heaviest book, which?", "SELECT title FROM book ORDER BY weight LIMIT 1", HEAVIEST),
-        ("the weight of the cheapest?", "SELECT title FROM book ORDER BY weight DESC LIMIT 1", HEAVIEST),
-        (
-            "who was born on 30 June?",
-            "SELECT name FROM author WHERE born = '1950-06-30'",
-            JUNES.replace("06-", "06-30"),
-        ),
-        ("who was born on 29 June?", "SELECT name FROM author WHERE born = '1950-06-30'", "none"),
-        ("what rhymes with essay?", "SELECT genre FROM book WHERE genre = 'Essay'", "none"),
-        (
-            "is Loose Leaves an essay?",
-            "SELECT genre FROM book WHERE genre = 'Essay' AND title = 'Loose Leaves'",
-            'get_book("Loose Leaves") where(eq(genre, "Essay"))["genre"]',
-        ),
-        ("how much is By Night?", "SELECT in_print FROM book WHERE title = 'By Night'", "none"),
+        ("the lightest book, which?", "SELECT title FROM book ORDER BY weight DESC LIMIT 1", ["By Night"]),
+        ("the heaviest book, which?", "SELECT title FROM book ORDER BY weight LIMIT 1", ["Marbled Paper"]),
+        ("the weight of the cheapest?", "SELECT title FROM book ORDER BY weight DESC LIMIT 1", ["Marbled Paper"]),
+        ("who was born on 30 June?", "SELECT name FROM author WHERE born = '1950-06-30'", ["Cy Page"]),
+        ("who was born on 29 June?", "SELECT name FROM author WHERE born = '1950-06-30'", None),
+        ("what rhymes with essay?", "SELECT genre FROM book WHERE genre = 'Essay'", None),
+        ("is Loose Leaves an essay?", "SELECT genre FROM book WHERE genre = 'Essay' AND title = 'Loose Leaves'", []),
+        ("how much is By Night?", "SELECT in_print FROM book WHERE title = 'By Night'", None),
         # Values that the question says are written as they are stored, and not left out.
+        ("which Poettry is there?", "SELECT title FROM book WHERE genre = 'Poettry'", ["By Night", "Loose Leaves"]),
         (
-            "which Poettry is there?",
-            "SELECT title FROM book WHERE genre = 'Poettry'",
-            ESSAYS.replace("Essay", "Poetry"),
+            "which essays are in print?",
+            "SELECT title FROM book WHERE in_print = 'yes'",
+            ["Another Way", "Marbled Paper"],
         ),
-        ("which essays are in print?", "SELECT title FROM book WHERE in_print = 'yes'", ESSAYS_IN_PRINT),
         # Somebody else of the same first name, and a name said in part.
-        ("where is Ada Lark from?", "SELECT country FROM author WHERE name = 'Ada Quill'", "none"),
-        ("where is Mrs Quill from?", "SELECT country FROM author WHERE name = 'Ada Quill'", QUILL),
-        ("where is Ada Q from?", "SELECT country FROM author WHERE name = 'Ada Quill'", QUILL),
+        ("where is Ada Lark from?", "SELECT country FROM author WHERE name = 'Ada Quill'", None),
+        ("where is Mrs Quill from?", "SELECT country FROM author WHERE name = 'Ada Quill'", ["Norway"]),
+        ("where is Ada Q from?", "SELECT country FROM author WHERE name = 'Ada Quill'", ["Norway"]),
         # A value in the column that has it.
-        ("where was By Night written?", "SELECT country FROM author WHERE name = 'By Night'", WRITTEN),
-        ("where was By Night written?", "SELECT country FROM author WHERE country = 'By Night'", WRITTEN),
+        ("where was By Night written?", "SELECT country FROM author WHERE name = 'By Night'", ["Peru"]),
+        ("where was By Night written?", "SELECT country FROM author WHERE country = 'By Night'", ["Peru"]),
         (
             "what was written in Peru?",
             "SELECT title FROM book WHERE author = 'Peru'",
-            'get_author(None) where(eq(country, "Peru"))["name"]\nget_book(None, *["name"])["title"]',
+            ["By Night", "Marbled Paper", "Loose Leaves"],
         ),
         # The first and the last day of a month that the question says.
-        ("who was born since June 1950?", "SELECT name FROM author WHERE born >= '1950-06-01'", SINCE_JUNE),
-        ("who was born after June 1950?", "SELECT name FROM author WHERE born > '1950-06-01'", "none"),
         (
-            "who was born after June 1950?",
-            "SELECT name FROM author WHERE born > '1950-06-30'",
-            'get_author(None) where(gt(born, "1950-06-30"))["name"]',
+            "who was born since June 1950?",
+            "SELECT name FROM author WHERE born >= '1950-06-01'",
+            ["Cy Page", "Di Vellum"],
         ),
-        ("who was born before June 1950?", "SELECT name FROM author WHERE born < '1950-06-30'", "none"),
+        ("who was born after June 1950?", "SELECT name FROM author WHERE born > '1950-06-01'", None),
+        ("who was born after June 1950?", "SELECT name FROM author WHERE born > '1950-06-30'", ["Di Vellum"]),
+        ("who was born before June 1950?", "SELECT name FROM author WHERE born < '1950-06-30'", None),
+        # Days before a table begins, after it ends, and within it.
+        ("how many were born in 1814?", "SELECT COUNT(*) FROM author WHERE born LIKE '1814%'", None),
+        ("how many were born 1801 to 1810?", "SELECT COUNT(*) FROM author WHERE born BETWEEN '1801' AND '1810'", None),
+        ("how many were born 1901 to 1962?", "SELECT COUNT(*) FROM author WHERE born BETWEEN '1901' AND '1962'", 3),
+        ("how many were born after 1963?", "SELECT COUNT(*) FROM author WHERE born > '1963'", 0),
         # What no row has is not counted.
-        ("how many sagas are there?", "SELECT COUNT(*) FROM book WHERE genre = 'Saga'", "none"),
-        ("how many NOVELS are there?", "SELECT COUNT(*) FROM book WHERE genre = 'novel'", NOVELS),
+        ("how many sagas are there?", "SELECT COUNT(*) FROM book WHERE genre = 'Saga'", None),
+        ("how many NOVELS are there?", "SELECT COUNT(*) FROM book WHERE genre = 'novel'", 2),
     ],
 )
-async def test_a_statement_about_the_question_is_translated(
-    graph: tuple[Executor, NameIndex], query: str, reply: str, program: str
+async def test_a_statement_about_the_question_is_run(
+    graph: tuple[Executor, NameIndex], query: str, reply: str, result: Any
 ) -> None:
     generator = FakeGenerator(lambda _: reply)
     written = await writer(graph, generator).write(query, query_time=ASKED, domain=DOMAIN, budget=Budget(5))
-    assert (written.program, written.mode) == (program, "sql")
+    assert written.mode == "sql"
+    assert (None if written.program == "none" else result_of(graph[0], written.program)) == result
     *_, example, question = generator.requests[0]["messages"]
     assert example["role"] == "assistant"
     tables, _, asked = question["content"].partition("\n\nQuestion: ")

@@ -50,7 +50,7 @@ class KgRequest(Contract):
 
 
 class KgExecuteRequest(Contract):
-    program: str = Field(min_length=1, max_length=MAX_PROGRAM_CHARS, description="In the regularized language.")
+    program: str = Field(min_length=1, max_length=MAX_PROGRAM_CHARS, description="In the graph's language, or SELECTs.")
     query_time: QueryTime | None = Field(None, description="Facts after it are hidden; now by default.")
     domain: DomainName = Field("open", description="The domain in which functions are looked for first.")
     max_tokens: int = Field(1_000, ge=50, le=4_000, description="Cap of the facts' text, in generator tokens.")
@@ -70,7 +70,7 @@ class KgEntity(Contract):
 class KgStatement(Contract):
     """One statement of a program and what came of it."""
 
-    source: str = Field(max_length=2 * MAX_PROGRAM_CHARS, description="The statement in the regularized language.")
+    source: str = Field(max_length=2 * MAX_PROGRAM_CHARS, description="The statement as it was run.")
     status: KgStatus = Field(description="What came of it.")
     text: str = Field("", description="Its facts in words, or what is missing in words.")
     rows_json: str = Field("[]", description="Its rows as a JSON array of objects, typed values.")

@@ -64,6 +64,10 @@ class Values:
         """Up to so many distinct values of a key; none where they are slow to find. Blocks for milliseconds."""
         return self._fetch(_distinct(view_of(function.view).c[key], count))
 
+    def least(self, function: Function, key: str) -> str:
+        """The least value of a key; empty where it is slow to find, or there is none. Blocks for milliseconds."""
+        return next(iter(self._fetch(select(func.min(view_of(function.view).c[key])))), "")
+
     def is_listed(self, function: Function, key: str, text: str) -> bool:
         """Whether a row has this text beside others, and each that contains it as an item. Blocks for milliseconds."""
         column = view_of(function.view).c[key]

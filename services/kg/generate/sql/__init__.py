@@ -1,8 +1,7 @@
 """Programs of a domain that nobody has trained a model on: a model writes SQL, which it has read a lot of.
 
-Its statement is never run. It is read as one SELECT over one of the domain's functions and translated into a program;
-what cannot be is no program, a table or column that the domain does not have among it. So a question about what the
-tables do not hold mostly gets no answer.
+Its statement is read as one SELECT over the domain's functions, brought to the domain's names and values, and refused
+where it is about something else than its question. What is left is the program: see `services.kg.selects`.
 """
 
 from services.kg.generate.sql.writer import SqlWriter

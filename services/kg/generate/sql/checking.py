@@ -9,13 +9,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
+from sqlglot import exp
+
 from services.kg.generate.base import as_data
 from services.kg.generate.ground import WEAK_WORDS
 from services.kg.generate.program import PROMPTS
 from services.kg.generate.rules.inflection import inflections
-from services.kg.language.catalogue import Catalogue, Function, Key
+from services.kg.generate.sql.statement import Statement, parse
+from services.kg.language.catalogue import Catalogue, Domain, Function, Key
 from services.kg.language.parse import parse_each
-from services.kg.language.tree import Call, Group, Project, Query, Sort
+from services.kg.language.tree import Call, Query
 from services.kg.outcome import Scalar
 from services.kg.store.names import normalise
 from services.kit.llm import LLM, Completion, Constraint, Message
@@ -67,26 +70,30 @@ def _forms(name: str) -> set[str]:
     return {name.replace("_", ""), _last_word(name), *inflections(_last_word(name))}
 
 
-def look_up(program: str, catalogue: Catalogue, domain: str) -> LookUp | None:
-    """The look-up that a program ends in.
+def look_up(program: str, domain: Domain) -> LookUp | None:
+    """The look-up that a SELECT is.
 
-    None where it sorts, counts, groups or compares, tells the names of rows of some kind, or says yes or no: no near
-    key is mistaken there. A total or an average is a fact of its rows together.
+    None where it is several, or sorts, counts, groups or joins, tells the names of rows of some kind, or says yes or
+    no: no near key is mistaken there. A total or an average is a fact of its rows together.
     """
-    last = parse_each(program, catalogue.spellings)[-1].statement
-    if not isinstance(last, Query) or not isinstance(last.source, Call) or last.aggregate not in (None, "sum", "avg"):
+    tree = None if "\n" in program else parse(program)
+    if not isinstance(tree, exp.Select) or any(tree.args.get(one) for one in ("order", "group", "limit")):
         return None
-    shown = [one.keys for one in last.steps if isinstance(one, Project)]
-    if len(shown) != 1 or any(isinstance(one, Sort | Group) for one in last.steps):
+    statement = Statement(tree, domain)
+    outputs = statement.outputs
+    if len(outputs) == 1 and isinstance(outputs[0], exp.Sum | exp.Avg):
+        outputs = [outputs[0].this]
+    places = [statement.place_of(one) for one in outputs if isinstance(one, exp.Column)]
+    known = [one for one in places if one is not None]
+    functions = {function.name for function, _ in known}
+    if len(known) < len(outputs) or len(functions) != 1 or any(key.kind == "flag" for _, key in known):
         return None
-    function = catalogue.function(last.source.function, domain)
-    keys = [key for one in shown[0] if (key := function.exact_keys.get(one)) is not None]
-    if len(keys) < len(shown[0]) or any(key.kind == "flag" for key in keys):
-        return None
+    function, keys = known[0][0], [key for _, key in known]
     subject = function.exact_keys[function.subject[0]]
-    own = {subject.name, catalogue.kinds[subject.entity].id} if subject.entity in catalogue.kinds else {subject.name}
+    own = {subject.name, domain.kinds[subject.entity].id} if subject.entity in domain.kinds else {subject.name}
     fact = LookUp(function, keys, any(key.name in own for key in keys))
-    return None if fact.is_of_names and len(last.steps) > 1 else fact
+    is_of_names_alone = all(one.is_name for one in statement.comparisons())
+    return None if fact.is_of_names and not is_of_names_alone else fact
 
 
 def tells_all(program: str, catalogue: Catalogue) -> bool:

@@ -15,8 +15,8 @@ from services.kg.generate.ground import WEAK_WORDS, Word, is_same_word, words_of
 from services.kg.generate.rules.inflection import singular
 from services.kg.generate.rules.values import PART, Values
 from services.kg.generate.spans import Spot, asking_words
-from services.kg.generate.sql.schema import table_name
 from services.kg.language.catalogue import Function, Key
+from services.kg.selects import table_name
 from services.kg.store.names import normalise
 from services.kit.text.vocabulary import MONTHS, WEEKDAYS
 from services.kit.untrusted import one_line

@@ -2,18 +2,13 @@
 
 from services.kg.generate.rules.values import Values
 from services.kg.language.catalogue import Catalogue, Function, Key
+from services.kg.selects import FLAGS, table_name
 from services.kit.untrusted import one_line
 
 # Up to so many values of a column are all shown; of more only the first ones.
 FEW_VALUES, SOME_VALUES = 6, 2
 MAX_VALUE_CHARS = 30
 _TYPES = {"integer": "INTEGER", "number": "REAL", "money": "REAL", "percent": "REAL", "date": "DATE"}
-FLAG = "yes, no"
-
-
-def table_name(function: Function) -> str:
-    """What a prompt calls a function: `van` of `get_van`."""
-    return function.name.removeprefix("get_")
 
 
 def tables_text(catalogue: Catalogue, domain: str, values: Values) -> str:
@@ -31,7 +26,7 @@ def _table(function: Function, values: Values) -> str:
 def _comment(function: Function, key: Key, values: Values) -> str:
     label = [key.label] if key.label else []
     if key.kind == "flag":
-        return "; ".join((*label, FLAG))
+        return "; ".join((*label, ", ".join(FLAGS)))
     texts = [one_line(text)[:MAX_VALUE_CHARS] for text in values.first(function, key.name, FEW_VALUES + 1)]
     few = texts if len(texts) <= FEW_VALUES else [*texts[:SOME_VALUES], "..."]
     return "; ".join((*label, *([key.unit] if key.unit else []), ", ".join(few)))

@@ -1,4 +1,4 @@
-"""The tables that a SELECT is over, as functions of the graph, and their columns as keys."""
+"""The columns of a model's SELECT as keys of the domain's functions, however the model calls them."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from services.kg.generate.rules.roles import subject_of
-from services.kg.language.catalogue import Function, Key, Parameter
+from services.kg.language.catalogue import Function, Key
 
 # What may stand around a column and changes nothing here: the year of a day is compared as the day's beginning.
 _AROUND = (exp.Lower, exp.Upper, exp.Date, exp.TsOrDsToDate, exp.TsOrDsToTimestamp, exp.TimeToStr, exp.Year, exp.Paren)
@@ -87,53 +87,6 @@ class Tables:
             yield role.name if is_subject else f"{role.name}_{name}"
 
 
-def bases(select: exp.Select, functions: Mapping[str, Function]) -> Iterator[Tables]:
-    """Each table of a SELECT as the one that has the columns of the others."""
-    joined: dict[str, Function] = {}
-    for table in tables_of(select):
-        function = functions.get(table.name.lower()) or _with_columns(select, functions)
-        if function is None:
-            raise Untranslatable(f"there is no table {table.name}")
-        joined[table.alias_or_name.lower()] = function
-    if not joined or not all(map(_is_by_columns, select.args.get("joins") or ())):
-        raise Untranslatable("it is not over tables alone")
-    for function in dict.fromkeys(joined.values()):
-        yield Tables(function, functions, joined)
-    # "The fuel of the van whose driver is Ann": drivers have both.
-    for function in functions.values():
-        if function not in joined.values():
-            yield Tables(function, functions)
-
-
-def _with_columns(select: exp.Select, functions: Mapping[str, Function]) -> Function | None:
-    """The only table with the columns of a SELECT of some rows of one that is not there: an example's, a plural."""
-    where, names = select.args.get("where"), _names_of(select) - {"name"}
-    if where is None or len(tables_of(select)) > 1 or names.isdisjoint(_names_of(where)):
-        return None
-    having = [one for one in functions.values() if names <= one.exact_keys.keys()]
-    return having[0] if len(having) == 1 else None
-
-
-def _names_of(tree: exp.Expr) -> set[str]:
-    """The names of the columns below."""
-    return {one.name.lower() for one in tree.find_all(exp.Column)}
-
-
-def tables_of(select: exp.Select) -> list[exp.Table]:
-    """The tables that a SELECT itself is over, without those of another one within it."""
-    return [one for one in select.find_all(exp.Table) if one.find_ancestor(exp.Select) is select]
-
-
-def _is_by_columns(join: exp.Join) -> bool:
-    """Whether two tables are joined by equal columns and by nothing else."""
-    on = join.args.get("on")
-    conditions = list(joined_conditions(on)) if on is not None else []
-    return bool(conditions) and all(
-        isinstance(one, exp.EQ) and isinstance(one.left, exp.Column) and isinstance(one.right, exp.Column)
-        for one in conditions
-    )
-
-
 def role_of(function: Function, other: Function) -> Key | None:
     """The key of a function that has names of another one's rows, where it has one such key."""
     roles = roles_of(function, other)
@@ -144,12 +97,6 @@ def roles_of(function: Function, other: Function) -> list[Key]:
     """The keys of a function that have names of another one's rows."""
     entity = subject_of(other).entity
     return [one for one in function.keys if one.entity == entity] if entity else []
-
-
-def parameter_of(function: Function, key: Key) -> Parameter | None:
-    """The parameter that takes the names of a key; None where its values are no names."""
-    parameters = (one for one in function.parameters if one.kind == "entity" and one.column == key.id_column)
-    return next(parameters, None) if key.entity else None
 
 
 def joined_conditions(condition: exp.Expr) -> Iterator[exp.Expr]:

@@ -6,16 +6,17 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache
 
+from sqlglot import exp
+
 from proto.kg import KgMode
 from services.kg.entities import NameIndex
 from services.kg.generate.base import Written, domain_question
-from services.kg.generate.ground import ground
-from services.kg.generate.names import Renaming
 from services.kg.generate.program import PROMPTS, RESERVE_S
-from services.kg.generate.rules.guessing import resolved
 from services.kg.generate.rules.lexicon import lexicons
 from services.kg.generate.rules.values import Values
 from services.kg.generate.spans import Spot, Spotter, spots_in
+from services.kg.generate.sql.figures import unsaid
+from services.kg.generate.sql.grounding import asks_no_flag, is_about_something_else, name_entities, with_items
 from services.kg.generate.sql.linking import (
     Link,
     capitals,
@@ -25,27 +26,11 @@ from services.kg.generate.sql.linking import (
     with_stored_values,
     with_values_where_they_are,
 )
-from services.kg.generate.sql.said import (
-    add_up,
-    another_name,
-    ask_of_any_year,
-    asks_no_flag,
-    asks_no_text,
-    counted_nowhere,
-    left_out,
-    order_as_said,
-    order_by_age,
-    tells_what_it_asks,
-    unsaid,
-    unsaid_texts,
-    with_items,
-)
+from services.kg.generate.sql.mending import add_up, ask_of_any_year, ask_of_the_month, order_as_said, order_by_age
 from services.kg.generate.sql.schema import tables_text
+from services.kg.generate.sql.statement import Statement, parse
 from services.kg.generate.sql.tables import Untranslatable
-from services.kg.generate.sql.translate import parse_selects, translate
 from services.kg.language.catalogue import NUMERIC, Catalogue
-from services.kg.language.parse import parse_each
-from services.kg.language.tree import Query, render
 from services.kit.budget import Budget
 from services.kit.llm import LLM, Constraint, Message
 from services.kit.prompts import Prompt
@@ -98,7 +83,7 @@ class SqlWriter:
             allow_s=budget.allow(reserve_s=RESERVE_S),
             constraint=_ONE_LINE,
         )
-        program = await asyncio.to_thread(self._program, completion.text, query, domain, spots, links)
+        program = await asyncio.to_thread(self._program, completion.text, query, query_time, domain, spots, links)
         return Written(program, self.name, completion.prompt_tokens, completion.completion_tokens)
 
     async def read_ahead(self, domain: str, llm: LLM, allow_s: float) -> None:
@@ -146,58 +131,47 @@ class SqlWriter:
         names = self._columns(domain, *NUMERIC) - self._columns(domain, "flag", "percent")
         return {one for one in names if "year" not in one.split("_")}
 
-    def _program(self, sql: str, query: str, domain: str, spots: Sequence[Spot], links: Sequence[Link]) -> str:
-        """The program of a statement about the question; "none" where it is none, or about something else."""
+    def _program(
+        self, sql: str, query: str, now: datetime, domain: str, spots: Sequence[Spot], links: Sequence[Link]
+    ) -> str:
+        """The statement that the generator wrote, as it is run; "none" where it is none, or about something else."""
         if sql.strip().upper().startswith("NONE"):
             return NOTHING
-        programs: list[str] = []
         try:
-            for select in parse_selects(sql):
-                with_stored_values(select, query, links)
-                with_values_where_they_are(select, links, self.catalogue.domains[domain].shown, self.values)
-                with_left_out_values(select, links)
-                ask_of_any_year(select, query)
-                add_up(select, query, self._amounts(domain))
-                order_by_age(select, query, self._columns(domain, "date"))
-                order_as_said(select, query, lexicons(self.catalogue)[domain])
-                if unsaid(select, query) or asks_no_flag(select, query, self._columns(domain, "flag")):
-                    log.info("sql", domain=domain, refused="about something else")
-                    return NOTHING
-                programs.append(translate(select, self.catalogue, domain))
-            program = ground("\n".join(programs), query, self.catalogue, domain, spots)
-            queries = self._as_stored(program, domain)
+            statement, reason = self._statement(sql, query, domain, spots, links)
+            program = "" if reason else statement.sql(now.date())
         except Untranslatable:
-            # The reason may repeat the question, which no log has.
-            log.info("sql", domain=domain, refused="untranslatable")
-            return NOTHING
-        if not queries or self._is_other(queries, query, domain, spots, links):
-            log.info("sql", domain=domain, refused="about something else")
-            return NOTHING
-        return "\n".join(map(render, queries))
+            program, reason = "", "untranslatable"
+        if not program:
+            # The error may repeat the question, which no log has.
+            log.info("sql", domain=domain, refused=reason)
+        return program or NOTHING
 
-    def _is_other(
-        self, queries: Sequence[Query], query: str, domain: str, spots: Sequence[Spot], links: Sequence[Link]
-    ) -> bool:
-        """Whether a program is about something else than its question, which no statement's form tells."""
-        program = "\n".join(map(render, queries))
+    def _statement(
+        self, sql: str, query: str, domain: str, spots: Sequence[Spot], links: Sequence[Link]
+    ) -> tuple[Statement, str]:
+        """A statement with the values that the question says, and the reason to refuse it, if there is one.
+
+        Raises:
+            Untranslatable: it is no SELECT over the domain's tables.
+        """
+        area = self.catalogue.domains[domain]
+        tree = parse(sql)
+        for select in list(tree.find_all(exp.Select)):
+            with_stored_values(select, query, links)
+            with_values_where_they_are(select, links, area.shown, self.values)
+        statement = Statement(tree, area)
+        for select in statement.sides:
+            with_left_out_values(select, links)
+            ask_of_any_year(select, query)
+            ask_of_the_month(select, query)
+            add_up(select, query, self._amounts(domain))
+            order_by_age(select, query, self._columns(domain, "date"))
+            order_as_said(select, query, lexicons(self.catalogue)[domain])
+            if unsaid(select, query) or asks_no_flag(select, query, self._columns(domain, "flag")):
+                return statement, "a number or a day that is not said"
+        if not name_entities(statement, query, spots, self.names):
+            return statement, "a name that is not said"
+        with_items(statement, self.values)
         said = " ".join((query, *(one.value for one in links)))
-        return (
-            bool(left_out(program, spots))
-            or bool(another_name(program, query))
-            or any(unsaid_texts(queries, said, self.catalogue, domain, self.values))
-            or any(counted_nowhere(queries, self.catalogue, domain, self.values))
-            or asks_no_text(queries[-1], query, self.catalogue, domain)
-            or tells_what_it_asks(queries[-1], query)
-        )
-
-    def _as_stored(self, program: str, domain: str) -> list[Query]:
-        """The statements with names whole that a question says in part, and with items of cells that list several."""
-
-        def whole(name: str, kinds: Sequence[str]) -> str:
-            best = resolved(self.names, name, kinds, partial=True)
-            return best.surface if best is not None else name
-
-        renaming = Renaming(self.catalogue, domain, whole)
-        parsed = (one.statement for one in parse_each(program, self.catalogue.spellings))
-        queries = (renaming.query(one) for one in parsed if isinstance(one, Query))
-        return [with_items(one, self.catalogue, domain, self.values) for one in queries]
+        return statement, is_about_something_else(statement, query, said, spots, self.values)

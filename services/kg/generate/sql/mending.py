@@ -1,0 +1,100 @@
+"""What a model gets wrong in a statement whose question says it: the direction of an order, a total, a day's year."""
+
+import re
+from collections.abc import Collection, Sequence
+
+from sqlglot import exp
+
+from services.kg.generate.ground import says_year
+from services.kg.generate.rules.inflection import degrees
+from services.kg.generate.rules.lexicon import Lexicon
+from services.kg.generate.sql.figures import DAY, months_of, numbers_of
+from services.kg.store.names import normalise
+
+_EARLIEST = re.compile(r"\b(?:longest|oldest|earliest|first)\b")
+_LATEST = re.compile(r"\b(?:newest|latest|youngest|last|most recent(?:ly)?)\b")
+_TOTAL = re.compile(r"\b(?:all ?together|in total|total|sum|spend|spent|spending|takings|turnover|income|adds? up)\b")
+_EACH = re.compile(r"\b(?:each|every|list|per)\b")
+
+
+def order_by_age(select: exp.Select, query: str, dates: Collection[str]) -> None:
+    """Sort by days as the question's superlative wants it: who joined first has been there longest.
+
+    Args:
+        dates: columns of days, in lower case.
+    """
+    order, text = select.args.get("order"), query.lower()
+    is_early, is_late = _EARLIEST.search(text) is not None, _LATEST.search(text) is not None
+    if order is None or is_early == is_late:
+        return
+    for ordered in order.expressions:
+        if isinstance(ordered.this, exp.Column) and ordered.this.name.lower() in dates:
+            ordered.set("desc", is_late)
+
+
+def order_as_said(select: exp.Select, query: str, lexicon: Lexicon) -> None:
+    """Sort by a column as the question's adjective of it wants: the coldest trip has the least temperature."""
+    order = select.args.get("order")
+    if order is None:
+        return
+    text = f" {normalise(query)} "
+    for ordered in order.expressions:
+        name = ordered.this.name.lower() if isinstance(ordered.this, exp.Column) else ""
+        own = [lexicon.key(one.name, name) for one in lexicon.own.functions if name in one.exact_keys]
+        is_more = any(_says(text, one.more) for one in own)
+        is_less = any(_says(text, one.less) for one in own)
+        if is_more != is_less:
+            ordered.set("desc", is_more)
+
+
+def _says(text: str, adjectives: Sequence[str]) -> bool:
+    """Whether a text has a comparative or superlative of one of the adjectives."""
+    return any(f" {form} " in text for one in adjectives for form in degrees(one))
+
+
+def add_up(select: exp.Select, query: str, amounts: Collection[str]) -> None:
+    """Sum a column of some rows where the question wants a total: "how many hours altogether".
+
+    Args:
+        amounts: columns of numbers, in lower case.
+    """
+    items, text = select.expressions, query.lower()
+    is_amount = len(items) == 1 and isinstance(items[0], exp.Column) and items[0].name.lower() in amounts
+    is_plain = not any(select.args.get(part) for part in ("distinct", "group", "limit", "order"))
+    is_plain = is_plain and select.find(exp.Subquery) is None
+    if is_amount and is_plain and _TOTAL.search(text) and not _EACH.search(text):
+        select.set("expressions", [exp.Sum(this=items[0])])
+
+
+def ask_of_any_year(select: exp.Select, query: str) -> None:
+    """Make conditions on a month or a day those of every year where the question says none: "in December"."""
+    for one in list(select.find_all(exp.EQ, exp.Like)):
+        if not isinstance(one.expression, exp.Literal):
+            continue
+        column: exp.Expr | None = None
+        month, value = "", one.expression.name
+        if isinstance(one.this, exp.Column) and (day := DAY.fullmatch(value)):
+            column = one.this
+            month = "-".join(filter(None, (day[2], day[3]))) if not says_year(day[1], query) else ""
+        elif value.isdecimal() and (column := _of_months(one.this)) is not None:
+            month = f"{int(value):02}"
+        if month and isinstance(column, exp.Column):
+            pattern = f"%-{month}" if "-" in month else f"%-{month}-%"
+            one.replace(exp.Like(this=column.copy(), expression=exp.Literal.string(pattern)))
+
+
+def ask_of_the_month(select: exp.Select, query: str) -> None:
+    """Make a condition on a month's first day one on the month where the question says that and no day of it."""
+    figures, months = numbers_of(query), months_of(query)
+    for one in list(select.find_all(exp.EQ)):
+        day = DAY.fullmatch(one.expression.name) if isinstance(one.expression, exp.Literal) else None
+        if day and day[3] == "01" and int(day[2]) in months and 1.0 not in figures:
+            pattern = exp.Literal.string(f"{day[1]}-{day[2]}-%")
+            one.replace(exp.Like(this=one.this.copy(), expression=pattern))
+
+
+def _of_months(value: exp.Expr) -> exp.Expr | None:
+    """The column whose month a value is; None where it is something else."""
+    is_month = isinstance(value, exp.Month) or (isinstance(value, exp.Extract) and value.name.upper() == "MONTH")
+    is_month |= isinstance(value, exp.TimeToStr) and value.text("format") == "%m"
+    return value.find(exp.Column) if is_month else None

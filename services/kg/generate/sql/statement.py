@@ -1,0 +1,332 @@
+"""A model's SELECT over a domain's functions, with the domain's names for tables, columns and values."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import date
+
+from sqlglot import exp
+
+from services.kg.errors import ParseError
+from services.kg.generate.rules.roles import subject_of
+from services.kg.generate.sql.tables import Tables, Untranslatable, joined_conditions, role_of
+from services.kg.language.catalogue import NUMERIC, Domain, Function, Key
+from services.kg.load.errors import BadRow
+from services.kg.load.values import truth
+from services.kg.selects import (
+    FLAGS,
+    Comparison,
+    comparisons,
+    parse_select,
+    place_of,
+    selection_of,
+    table_name,
+    tables_of,
+)
+
+_PART_OF_DATE = re.compile(r"\d{4}(?:-\d{2})?")
+# Sorts behind every day of a year or month.
+_AFTER_ALL = "-99"
+# Where strftime's formats stand in a day as it is stored: first character and length.
+_FORMATS = {"%Y": (1, 4), "%m": (6, 2), "%d": (9, 2), "%Y-%m": (1, 7), "%m-%d": (6, 5), "%Y-%m-%d": (1, 10)}
+_UNITS = {exp.Year: "%Y", exp.Month: "%m", exp.Day: "%d"}
+_AROUND_DAYS = (exp.TsOrDsToTimestamp, exp.TsOrDsToDate, exp.Date, exp.Cast, exp.Paren)
+
+
+class Statement:
+    """One SELECT, or a UNION of several, whose tables and columns are those of a domain.
+
+    Raises:
+        Untranslatable: it names what the domain does not have, or is no SELECT.
+    """
+
+    def __init__(self, tree: exp.Query, domain: Domain) -> None:
+        self.tree = tree
+        self.domain = domain
+        self.functions = {table_name(one): one for one in domain.shown}
+        for select in self.selects:
+            self._resolve(select)
+
+    @property
+    def selects(self) -> list[exp.Select]:
+        return list(self.tree.find_all(exp.Select))
+
+    @property
+    def sides(self) -> list[exp.Select]:
+        """The SELECT, or those that a UNION joins."""
+        sides, tree = list[exp.Expr](), self.tree
+        while isinstance(tree, exp.SetOperation):
+            sides.insert(0, tree.right)
+            tree = tree.left
+        return [one for one in (tree, *sides) if isinstance(one, exp.Select)]
+
+    def sql(self, today: date) -> str:
+        """The statement as the database is to run it.
+
+        Raises:
+            Untranslatable: it does more than a view may.
+        """
+        _without_functions_of_days(self.tree, today)
+        for select in self.selects:
+            self._type(select)
+        try:
+            selection_of(self.tree, self.domain)
+        except ParseError as error:
+            raise Untranslatable(str(error)) from error
+        # Each count of "how many in A, how many in B" is told apart.
+        trees = self.sides if all(one.find(exp.AggFunc) for one in self.sides) else [self.tree]
+        return "\n".join(one.sql("sqlite", comments=False) for one in trees)
+
+    def comparisons(self) -> Iterator[Comparison]:
+        """See `selects.comparisons`."""
+        return comparisons(self.tree, self.functions)
+
+    def place_of(self, column: exp.Column) -> tuple[Function, Key] | None:
+        """See `selects.place_of`."""
+        return place_of(column, self.functions)
+
+    @property
+    def outputs(self) -> list[exp.Expr]:
+        """What the first SELECT tells, without aliases."""
+        first = self.tree.find(exp.Select)
+        return [one.this if isinstance(one, exp.Alias) else one for one in first.expressions] if first else []
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether it computes a number over rows."""
+        return any(isinstance(one, exp.AggFunc) for one in self.outputs)
+
+    def _resolve(self, select: exp.Select) -> None:
+        """Write tables and columns as the domain names them."""
+        tables, columns = tables_of(select), columns_of(select)
+        for column in columns:
+            column.set("this", exp.to_identifier(column.name.lower()))
+        for one in [one for one in select.find_all(exp.EQ) if isinstance(one.expression, exp.Subquery)]:
+            # "= (SELECT ...)" may find several.
+            inner = one.expression.this
+            if isinstance(inner, exp.Select) and not inner.expressions[0].find(exp.AggFunc):
+                one.replace(exp.In(this=one.this.copy(), query=one.expression.copy()))
+        here: dict[str, Function] = {}
+        for table in tables:
+            here[table.alias_or_name.lower()] = function = self._function_of(table, columns)
+            table.set("this", exp.to_identifier(table_name(function)))
+        if not here:
+            raise Untranslatable("it is over no table")
+        for column in columns:
+            if column.table and column.table.lower() not in here and self.place_of(column) is None:
+                column.set("table", None)
+        _expand_aliases(select, columns)
+        self._drop_guesses(select, here)
+        columns = columns_of(select)
+        unknown = [one for one in columns if self.place_of(one) is None]
+        try:
+            keys = [self._near(one, here) for one in unknown]
+        except Untranslatable:
+            if len(tables) > 1 or not (self._move(tables[0], columns) or self._chain(select, tables[0])):
+                raise
+            return
+        for column, key in zip(unknown, keys, strict=True):
+            column.set("this", exp.to_identifier(key.name))
+
+    def _function_of(self, table: exp.Table, columns: Sequence[exp.Column]) -> Function:
+        """The function of a table; the only one with the columns where there is no such table, as an example's."""
+        function = self.functions.get(table.name.lower())
+        if function is None:
+            names = {one.name for one in columns} - {"name"}
+            having = [one for one in self.functions.values() if names <= one.exact_keys.keys()]
+            is_narrowed = any(one.find_ancestor(exp.Where) and one.name in names for one in columns)
+            if len(having) != 1 or not is_narrowed:
+                raise Untranslatable(f"there is no table {table.name}")
+            (function,) = having
+        return function
+
+    def _drop_guesses(self, select: exp.Select, here: Mapping[str, Function]) -> None:
+        """Drop `kind = 'X'` beside `genre = 'X'` where there is no `kind`: a model guesses which column has a text."""
+        equal = (one for one in select.find_all(exp.EQ) if isinstance(one.this, exp.Column))
+        compared = [one for one in equal if one.expression.is_string]
+        for one in compared:
+            if any(other is not one and other.expression == one.expression for other in compared):
+                try:
+                    self._near(one.this, here)
+                except Untranslatable:
+                    _drop(one)
+
+    def _near(self, column: exp.Column, here: Mapping[str, Function]) -> Key:
+        """The key that a column nearly names."""
+        if (place := self.place_of(column)) is not None:
+            return place[1]
+        faults: list[Untranslatable] = []
+        for one in [here[column.table.lower()]] if column.table.lower() in here else here.values():
+            try:
+                return Tables(one, self.functions, here).key(column)
+            except Untranslatable as error:
+                faults.append(error)
+        raise faults[0]
+
+    def _move(self, table: exp.Table, columns: Sequence[exp.Column]) -> bool:
+        """Move to another function that has all columns: of the fuel of Ann's van drivers have both."""
+        function = next((one for one in self.functions.values() if self._has(one, columns)), None)
+        if function is not None:
+            self._name_columns(function, columns)
+            table.set("this", exp.to_identifier(table_name(function)))
+        return function is not None
+
+    def _chain(self, select: exp.Select, table: exp.Table) -> bool:
+        """Take what another table's rows of some conditions name: the keg price of the beer in order 5015.
+
+        Orders name beers; the beers are those of the order, or, the other way round, orders those of such a beer.
+        """
+        where = select.args.get("where")
+        conditions = list(joined_conditions(where.this)) if where is not None else []
+        own = self.functions[table.name]
+        others = [one for one in self.functions.values() if one is not own and (role_of(own, one) or role_of(one, own))]
+        for then, first in [*((own, other) for other in others), *((other, own) for other in others)]:
+            inner = [one for one in conditions if not self._has(then, [one])]
+            rest = [one for one in conditions if one not in inner]
+            told = [*select.expressions, *filter(None, (select.args.get("order"), select.args.get("group")))]
+            if not inner or not self._has(first, inner) or not self._has(then, told):
+                continue
+            role = role_of(first, then)
+            named, naming = (subject_of(then), role) if role else (role_of(then, first), subject_of(first))
+            if named is None:
+                continue
+            for part, function in ((rest + told, then), (inner, first)):
+                self._name_columns(function, part)
+            names = exp.select(exp.column(naming.name)).from_(exp.to_table(table_name(first)))
+            chain = exp.In(this=exp.column(named.name), query=names.where(*inner).subquery())
+            select.set("where", exp.Where(this=exp.and_(*rest, chain)))
+            table.set("this", exp.to_identifier(table_name(then)))
+            return True
+        return False
+
+    def _has(self, function: Function, parts: Sequence[exp.Expr]) -> bool:
+        """Whether all columns of parts of a statement are the function's."""
+        tables = Tables(function, self.functions)
+        try:
+            return all(tables.key(column) for part in parts for column in part.find_all(exp.Column))
+        except Untranslatable:
+            return False
+
+    def _name_columns(self, function: Function, parts: Sequence[exp.Expr]) -> None:
+        tables = Tables(function, self.functions)
+        for column in [one for part in parts for one in part.find_all(exp.Column)]:
+            column.set("this", exp.to_identifier(tables.key(column).name))
+            column.set("table", None)
+
+    def _type(self, select: exp.Select) -> None:
+        """Compare as the columns have their values: texts in any case, flags as yes and no, parts of days as days."""
+        for one in list(self.comparisons()):
+            if one.node.find_ancestor(exp.Select) is select:
+                _typed(one)
+        for column in list(select.find_all(exp.Column)):
+            place = self.place_of(column)
+            is_bare = isinstance(column.parent, exp.Where | exp.And | exp.Or | exp.Not | exp.Paren)
+            if place is not None and place[1].kind == "flag" and is_bare:
+                column.replace(exp.EQ(this=column.copy(), expression=exp.Literal.string(FLAGS[0])))
+        for beside in list(select.find_all(exp.In)):
+            # No value is beside an unknown one NOT IN anything.
+            inner = beside.args.get("query")
+            if isinstance(beside.parent, exp.Not) and inner is not None:
+                rows = inner.this if isinstance(inner, exp.Subquery) else inner
+                if isinstance(rows, exp.Select) and isinstance(rows.expressions[0], exp.Column):
+                    known = exp.Not(this=exp.Is(this=rows.expressions[0].copy(), expression=exp.Null()))
+                    rows.where(known, copy=False)
+
+
+def _drop(condition: exp.Expr) -> None:
+    """Leave a condition out of those that it is joined with."""
+    while isinstance(condition.parent, exp.Paren):
+        condition = condition.parent
+    both = condition.parent
+    if isinstance(both, exp.And | exp.Or):
+        both.replace(both.right if both.left is condition else both.left)
+
+
+def columns_of(select: exp.Select) -> list[exp.Column]:
+    """The columns of a SELECT, without those of another one within it."""
+    return [one for one in list(select.find_all(exp.Column)) if one.find_ancestor(exp.Select) is select]
+
+
+def _expand_aliases(select: exp.Select, columns: Sequence[exp.Column]) -> None:
+    """Put what is computed in place of its name where a SELECT sorts or narrows its groups by it."""
+    computed = {one.alias.lower(): one.this for one in select.expressions if isinstance(one, exp.Alias)}
+    for column in columns:
+        value = computed.get(column.name) if not column.table else None
+        if value is not None and column.find_ancestor(exp.Order, exp.Having) is not None:
+            column.replace(value.copy())
+
+
+def parse(sql: str) -> exp.Query:
+    """The tree of a SELECT.
+
+    Raises:
+        Untranslatable: it is none.
+    """
+    try:
+        return parse_select(sql)
+    except ParseError as error:
+        raise Untranslatable(str(error)) from error
+
+
+def _typed(one: Comparison) -> None:
+    kind, node = one.key.kind, one.node
+    for literal in one.literals:
+        text = str(literal.this)
+        if kind == "flag":
+            try:
+                literal.replace(exp.Literal.string(FLAGS[not truth(text)]))
+            except BadRow:
+                raise Untranslatable(f"{one.key.name} has no such values") from None
+        elif kind == "date":
+            if _PART_OF_DATE.fullmatch(text):
+                if isinstance(node, exp.EQ):
+                    node.replace(exp.Like(this=node.this.copy(), expression=exp.Literal.string(f"{text}-%")))
+                elif isinstance(node, exp.GT | exp.LTE) or literal is node.args.get("high"):
+                    literal.replace(exp.Literal.string(text + _AFTER_ALL))
+                else:
+                    literal.replace(exp.Literal.string(text))
+        elif kind in NUMERIC and literal.is_string and not isinstance(node, exp.Like):
+            try:
+                literal.replace(exp.Literal.number(str(float(text)).removesuffix(".0")))
+            except ValueError:
+                raise Untranslatable(f"{one.key.name} has no such values") from None
+    is_text = kind == "text" and isinstance(node, exp.EQ | exp.NEQ | exp.In)
+    if is_text and all(literal.is_string for literal in one.literals):
+        for value in (node.this, *one.literals):
+            if not isinstance(value, exp.Lower) and not isinstance(value.parent, exp.Lower):
+                value.replace(exp.Lower(this=value.copy()))
+
+
+def _without_functions_of_days(tree: exp.Query, today: date) -> None:
+    """Put the day itself in place of what says today, and the part of a day's text in place of strftime's.
+
+    Raises:
+        Untranslatable: it computes something else of a day.
+    """
+    day = exp.Literal.string(today.isoformat())
+    for node in list(tree.find_all(exp.CurrentDate, exp.CurrentTimestamp)):
+        node.replace(day.copy())
+    for node in list(tree.find_all(exp.TimeToStr, exp.Extract, *_UNITS)):
+        name = (
+            {"YEAR": "%Y", "MONTH": "%m", "DAY": "%d"}.get(node.name.upper(), "")
+            if isinstance(node, exp.Extract)
+            else ""
+        )
+        form = node.text("format") if isinstance(node, exp.TimeToStr) else _UNITS.get(type(node), name)
+        value = node.expression if isinstance(node, exp.Extract) else node.this
+        while isinstance(value, _AROUND_DAYS):
+            value = value.this
+        if value.name.lower() == "now":
+            value = day
+        if form not in _FORMATS or not isinstance(value, exp.Column | exp.Literal):
+            raise Untranslatable("it computes something of a day")
+        start, length = map(exp.Literal.number, _FORMATS[form])
+        part = exp.Substring(this=value.copy(), start=start, length=length)
+        node.replace(part if isinstance(node, exp.TimeToStr) else exp.cast(part, "INTEGER"))
+    for node in list(tree.find_all(*_AROUND_DAYS[:3])):
+        inner = node.this
+        if isinstance(inner, exp.Column):
+            node.replace(inner.copy())
+        elif isinstance(inner, exp.Literal) and not node.expressions:
+            node.replace(day.copy() if inner.name == "now" else inner.copy())
+        else:
+            raise Untranslatable("it computes something of a day")

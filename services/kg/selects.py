@@ -1,0 +1,332 @@
+"""A program in SQL: one SELECT over a domain's functions, each of which is a table.
+
+The database runs the parser's tree of it over the functions' views and never its text; what it may call is listed.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+from services.kg.definition.folder import BrokenPart
+from services.kg.definition.views import Sources, check, select_of, tree_of
+from services.kg.errors import ParseError
+from services.kg.language.catalogue import NUMERIC, Domain, Function, Key
+from services.kg.language.tree import Aggregate
+
+MAX_CHARS = 600
+MAX_TABLES = 6
+FLAGS = ("yes", "no")
+# What only computes, and makes no text longer than its inputs.
+FUNCTIONS: tuple[type[exp.Expr], ...] = (
+    *(exp.Abs, exp.And, exp.Avg, exp.Case, exp.Cast, exp.Coalesce, exp.Count, exp.Exists, exp.If, exp.Length),
+    *(exp.Lower, exp.Max, exp.Min, exp.Nullif, exp.Or, exp.Round, exp.Substring, exp.Sum, exp.Trim, exp.Upper),
+)
+_AGGREGATES: Mapping[type[exp.Expr], Aggregate] = {exp.Sum: "sum", exp.Avg: "avg", exp.Max: "max", exp.Min: "min"}
+_SINGLE: tuple[type[exp.Expr], ...] = (exp.Count, *_AGGREGATES)
+_WORDS: Mapping[type[exp.Expr], str] = {exp.Sum: "total", exp.Avg: "average", exp.Max: "highest", exp.Min: "lowest"}
+
+
+_COMPARISONS = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.In, exp.Like, exp.Between)
+# What stands between a key's words and a value in a text.
+_BETWEEN: Mapping[type[exp.Expr], str] = {
+    exp.NEQ: "not ",
+    exp.GT: "over ",
+    exp.GTE: "from ",
+    exp.LT: "under ",
+    exp.LTE: "up to ",
+}
+_BETWEEN_DATES = {**_BETWEEN, exp.GT: "after ", exp.LT: "before "}
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A column beside literals."""
+
+    node: exp.Expr
+    function: Function
+    key: Key
+    literals: Sequence[exp.Literal]
+
+    @property
+    def texts(self) -> list[str]:
+        return [str(one.this) for one in self.literals if one.is_string]
+
+    @property
+    def is_name(self) -> bool:
+        """Whether the column has names of entities."""
+        return bool(self.key.entity)
+
+    @property
+    def words(self) -> str:
+        """The comparison in words: `length over 20`."""
+        between = (_BETWEEN_DATES if self.key.kind == "date" else _BETWEEN).get(type(self.node), "")
+        joining = " to " if isinstance(self.node, exp.Between) else " or "
+        values = joining.join(str(one.this).strip("%").removesuffix("-") for one in self.literals)
+        return f"{self.key.words} {'not ' if isinstance(self.node.parent, exp.Not) else between}{values}"
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """A SELECT taken apart: the executor orders, cuts and computes over the rows of its function."""
+
+    function: Function  # whose view are the rows, and whose default keys are shown
+    order: tuple[tuple[str, bool], ...]  # keys, with whether descending
+    limit: int | None
+    aggregate: Aggregate | None  # of the last key that is shown; of all rows
+    comparisons: tuple[Comparison, ...]
+
+
+def place_of(column: exp.Column, functions: Mapping[str, Function]) -> tuple[Function, Key] | None:
+    """The function and the key that a column is, of its own SELECT's tables or of one's around it."""
+    select = column.find_ancestor(exp.Select)
+    while select is not None:
+        for table in tables_of(select):
+            function = functions[table.name]
+            if column.table in ("", table.alias_or_name) and column.name in function.exact_keys:
+                return function, function.exact_keys[column.name]
+        select = select.find_ancestor(exp.Select)
+    return None
+
+
+def comparisons(tree: exp.Expr, functions: Mapping[str, Function]) -> Iterator[Comparison]:
+    """The comparisons of columns with literals."""
+    for node in list(tree.find_all(*_COMPARISONS)):
+        column = _bare(node.this)
+        place = place_of(column, functions) if isinstance(column, exp.Column) else None
+        values = node.expressions if isinstance(node, exp.In) else [node.expression]
+        if isinstance(node, exp.Between):
+            values = [node.args["low"], node.args["high"]]
+        literals = [inner for one in values if isinstance(inner := _bare(one), exp.Literal)]
+        if place is not None and literals and len(literals) == len(values):
+            yield Comparison(node, *place, literals)
+
+
+def _bare(value: exp.Expr) -> exp.Expr:
+    """A value without what changes its case."""
+    while isinstance(value, exp.Lower | exp.Upper | exp.Paren):
+        value = value.this
+    return value
+
+
+def tables_of(select: exp.Select) -> list[exp.Table]:
+    """The tables that a SELECT itself is over, without those of another one within it."""
+    return [one for one in select.find_all(exp.Table) if one.find_ancestor(exp.Select) is select]
+
+
+def table_name(function: Function) -> str:
+    """A function's name as a table: `van` of `get_van`."""
+    return function.name.removeprefix("get_")
+
+
+def parse_select(sql: str) -> exp.Query:
+    """The tree of one SELECT, or of a UNION.
+
+    Raises:
+        ParseError: the text is something else, or too long.
+    """
+    if len(sql) > MAX_CHARS:
+        raise ParseError(f"a SELECT has at most {MAX_CHARS} characters")
+    try:
+        tree = sqlglot.parse_one(sql, read="sqlite")
+    except (SqlglotError, RecursionError) as error:
+        raise ParseError(str(error).partition("\n")[0]) from error
+    if not isinstance(tree, exp.Query) or isinstance(tree, exp.Subquery):
+        raise ParseError("it is no SELECT")
+    return tree
+
+
+def selection_of(tree: exp.Query, domain: Domain) -> Selection:
+    """The SELECT over a domain's functions.
+
+    Raises:
+        ParseError: it names what the domain does not have, or calls what it may not.
+    """
+    functions = {table_name(one): one for one in domain.shown}
+    tree = tree.copy()
+    tables = list(tree.find_all(exp.Table))
+    names = {table.name for table in tables}
+    if unknown := sorted(names - functions.keys()):
+        raise ParseError(f"there is no table {unknown[0]}; there are {', '.join(functions)}")
+    if not 0 < len(tables) <= MAX_TABLES:
+        raise ParseError(f"a SELECT is over 1 to {MAX_TABLES} tables")
+    if not all(map(_is_joined, tree.find_all(exp.Select))):
+        raise ParseError("tables are joined by columns that are equal")
+    compared = tuple(comparisons(tree.copy(), functions))
+    parts = _Parts(tree, functions)
+    keys = parts.name_outputs()
+    try:
+        check(tree, Sources({}, {name: tree_of(functions[name].view) for name in names}), FUNCTIONS)
+        for table in list(tree.find_all(exp.Table)):
+            # A table of the store may have the name of a function's.
+            table.replace(_rows_of(functions[table.name]).subquery(table.alias_or_name))
+        view = select_of(tree, Sources(domain.tables, {}))
+    except BrokenPart as error:
+        raise ParseError(str(error)) from error
+    first = parts.first
+    if parts.aggregate in ("sum", "avg") and keys[0].kind not in NUMERIC:
+        raise ParseError(f"{keys[0].name} is no number")
+    own = [key.name for key in keys if key.name in (parts.group or first.subject)]
+    function = Function(
+        *(first.name, first.domain, first.summary, (), view, keys),
+        subject=tuple(own) or (keys[0].name,),
+        default=parts.shown,
+        grouped=bool(parts.group),
+    )
+    return Selection(function, parts.order, parts.limit, parts.aggregate, compared)
+
+
+def _is_joined(select: exp.Select) -> bool:
+    """Whether as many columns are equal as join a SELECT's tables; all pairs of rows would be too many."""
+    equal = (one for one in select.find_all(exp.EQ) if one.find_ancestor(exp.Select) is select)
+    pairs = {
+        frozenset((one.left.table, one.right.table))
+        for one in equal
+        if isinstance(one.left, exp.Column) and isinstance(one.right, exp.Column) and one.left.table != one.right.table
+    }
+    return len(pairs) >= len(tables_of(select)) - 1
+
+
+def _rows_of(function: Function) -> exp.Select:
+    """A function's rows as prompts show them: its keys alone, flags as yes and no."""
+    columns = []
+    for key in function.keys:
+        column: exp.Expr = exp.column(key.name, quoted=True)
+        if key.kind == "flag":
+            yes, no = map(exp.Literal.string, FLAGS)
+            column = exp.case().when(column.eq(1), yes).when(column.eq(0), no)
+        columns.append(exp.alias_(column, key.name, quoted=True))
+    return exp.select(*columns).from_(tree_of(function.view).subquery("rows"))
+
+
+class _Parts:
+    """What a SELECT tells, how it orders it and what it computes of it, taken out of its tree."""
+
+    def __init__(self, tree: exp.Query, functions: Mapping[str, Function]) -> None:
+        found = tree.find(exp.Select)
+        assert found is not None  # noqa: S101 - a query has one
+        self._select, self._functions = found, functions
+        self._tables = tables_of(found)
+        if not self._tables:
+            raise ParseError("a SELECT is over tables")
+        self.first = functions[self._tables[0].name]
+        outputs = [self._unaliased(one) for item in found.expressions for one in self._expanded(item)]
+        is_whole = found is tree and not any(found.args.get(one) for one in ("group", "having", "distinct"))
+        computed = [one for one in outputs if one.find(exp.AggFunc)]
+        if is_whole and len(computed) == 1 < len(outputs) and isinstance(computed[0], exp.Max | exp.Min):
+            # The largest weight is told with what weighs so much.
+            is_most, value = isinstance(computed[0], exp.Max), computed[0].this
+            found.set("order", exp.Order(expressions=[exp.Ordered(this=value.copy(), desc=is_most)]))
+            found.set("limit", exp.Limit(expression=exp.Literal.number(1)))
+            outputs, computed = [value if one is computed[0] else one for one in outputs], []
+        # Its rows are rows of tables.
+        self._is_plain = is_whole and (not computed or (len(outputs) == 1 and isinstance(outputs[0], _SINGLE)))
+        self.aggregate: Aggregate | None = None
+        self.group: tuple[str, ...] = ()
+        self.order: tuple[tuple[str, bool], ...] = ()
+        self.limit: int | None = None
+        if self._is_plain and computed:
+            outputs = self._aggregated(outputs[0])
+        self._outputs = outputs
+        self._whole = tree
+        self.shown: tuple[str, ...] = ()
+
+    def name_outputs(self) -> tuple[Key, ...]:
+        """Give every output a name of its own, and add those that only order or name the rows; their keys."""
+        select, keys = self._select, dict[str, Key]()
+        values: dict[str, exp.Expr] = {}
+        for value in self._outputs:
+            self._add(value, keys, values)
+        if select is self._whole and not self.aggregate:
+            self._take_order(keys, values)
+        self.shown = tuple(keys)
+        if select.args.get("group"):
+            self.group = tuple(name for name in keys if isinstance(values[name], exp.Column))
+        elif self._is_plain:
+            # A row is told by what names it; behind what is shown, which a column of that name may be.
+            for name in self.first.subject:
+                if name not in keys:
+                    keys[name] = self.first.exact_keys[name]
+                    values[name] = exp.column(name, table=self._tables[0].alias_or_name)
+            if self.order and self.shown == (self.order[0][0],):
+                self.shown = (*self.first.subject[:1], *self.shown)
+        select.set("expressions", [exp.alias_(value, name, quoted=True) for name, value in values.items()])
+        return tuple(keys.values())
+
+    def _add(self, value: exp.Expr, keys: dict[str, Key], values: dict[str, exp.Expr]) -> str:
+        """The name of an output, which is added unless it is there."""
+        if (same := next((name for name, other in values.items() if other == value), None)) is not None:
+            return same
+        key = self._key_of(value)
+        names = [key.name, *(f"{key.name}_{number}" for number in range(2, 20))]
+        name = next(one for one in names if one not in keys)
+        keys[name], values[name] = replace(key, name=name, label=key.words), value
+        return name
+
+    def _take_order(self, keys: dict[str, Key], values: dict[str, exp.Expr]) -> None:
+        """Take ORDER BY and LIMIT out of the tree, where what orders can stand among the outputs."""
+        select = self._select
+        order, limit = select.args.get("order"), select.args.get("limit")
+        ordered = order.expressions if order is not None else []
+        if limit is not None:
+            if not isinstance(limit.expression, exp.Literal) or not str(limit.expression.this).isdigit():
+                raise ParseError("a LIMIT is a number")
+            self.limit = int(str(limit.expression.this))
+        if select.args.get("offset") or (
+            select.args.get("distinct") and any(one.this not in values.values() for one in ordered)
+        ):
+            self.limit = None
+            return
+        self.order = tuple((self._add(one.this, keys, values), bool(one.args.get("desc"))) for one in ordered)
+        select.set("order", None)
+        select.set("limit", None)
+
+    def _aggregated(self, value: exp.Expr) -> list[exp.Expr]:
+        """What is counted, summed or averaged, in place of the number."""
+        select, inner = self._select, value.this
+        select.set("order", None)
+        select.set("limit", None)
+        if isinstance(value, exp.Count):
+            self.aggregate = "len"
+            if isinstance(inner, exp.Distinct):
+                select.set("distinct", exp.Distinct())
+                self._is_plain = False
+                return list(inner.expressions)
+            if isinstance(inner, exp.Column):
+                select.where(exp.Not(this=exp.Is(this=inner.copy(), expression=exp.Null())), copy=False)
+            names = self.first.default or self.first.subject
+            return [exp.column(name, table=self._tables[0].alias_or_name) for name in names]
+        self.aggregate = _AGGREGATES[type(value)]
+        return [inner]
+
+    def _expanded(self, item: exp.Expr) -> Sequence[exp.Expr]:
+        """An output; the first table's default keys for *."""
+        if not item.is_star or isinstance(item, exp.Count):
+            return [item]
+        names = self.first.default or tuple(self.first.exact_keys)
+        return [exp.column(name, table=self._tables[0].alias_or_name) for name in names]
+
+    @staticmethod
+    def _unaliased(item: exp.Expr) -> exp.Expr:
+        return item.this if isinstance(item, exp.Alias) else item
+
+    def _key_of(self, value: exp.Expr) -> Key:
+        """The key of an output: that of its column, or a name for what is computed."""
+        if isinstance(value, exp.Count):
+            return Key("count", "integer")
+        column = value.find(exp.Column)
+        key = self._of_column(column) if column is not None else None
+        if isinstance(value, exp.Column) and key is not None:
+            return replace(key, id_column="", entity="", compare=None)
+        word = _WORDS.get(type(value), "")
+        if key is not None and word and isinstance(value.this, exp.Column):
+            return Key(f"{word}_{key.name}", key.kind, label=f"{word} {key.words}", unit=key.unit)
+        words = value.sql("sqlite", comments=False).lower().replace("_", " ")
+        return Key("value", "number", label=words)
+
+    def _of_column(self, column: exp.Column) -> Key | None:
+        named = (one for one in self._tables if column.table in ("", one.alias_or_name))
+        keys = (self._functions[one.name].exact_keys.get(column.name) for one in named)
+        return next((key for key in keys if key is not None), None)
