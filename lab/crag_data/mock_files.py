@@ -1,11 +1,10 @@
 """The CRAG mock API's own files as records of its calls: JSON of films, SQLite of prices and games, pickles, pages.
 
 A record is `{"call": "movie/get_movie_info", "args": {..}, "result": ..}`, as the API would answer. Layouts are those
-that the API's code reads (facebookresearch/CRAG, mock_api/cragapi). Big files are streamed; pickles are read whole, for
-they are one value each.
+that the API's code reads (facebookresearch/CRAG, mock_api/cragapi). JSON and pickles are read whole, for they are one
+value each; rows of SQLite and pages one by one.
 """
 
-import codecs
 import json
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping
@@ -19,9 +18,6 @@ from services.kg.live.fill import record as call_record
 from services.kg.load.errors import LoadError
 from services.kg.load.files import lines
 from services.kg.load.files import records as rows_of_csv
-
-READ_CHARS = 1024 * 1024
-MAX_MEMBER_CHARS = 64 * 1024 * 1024
 
 Record = dict[str, Any]
 
@@ -52,54 +48,18 @@ def reader_of(path: Path) -> Reader | None:
 
 
 def members(path: Path) -> Iterator[tuple[str, Any]]:
-    """Keys and values of the JSON object that a file is, one by one.
+    """Keys and values of the JSON object that a file is, which is read whole, as the API does.
 
     Raises:
-        LoadError: it is no JSON object, or a value is beyond 64 MiB.
+        LoadError: it is no JSON object.
     """
-    decoder = json.JSONDecoder()
-    with path.open("rb") as raw:
-        chunks = _decoded(raw)
-        buffer = next(chunks, "").lstrip("\ufeff \t\r\n")
-        if not buffer.startswith("{"):
-            raise LoadError(f"{path} is no JSON object")
-        place = 1
-        while True:
-            place = _skip(buffer, place, ", \t\r\n")
-            if place < len(buffer) and buffer[place] == "}":
-                return
-            try:
-                key, end = decoder.raw_decode(buffer, place)
-                end = _skip(buffer, end, " \t\r\n")
-                if buffer[end : end + 1] != ":":
-                    raise ValueError("a key has no value")
-                end = _skip(buffer, end + 1, " \t\r\n")
-                value, end = decoder.raw_decode(buffer, end)
-                # A number that ends the buffer may go on.
-                if end >= len(buffer):
-                    raise ValueError
-            except (ValueError, RecursionError) as error:
-                if isinstance(error, RecursionError) or len(buffer) - place > MAX_MEMBER_CHARS:
-                    raise LoadError(f"{path}: a value is too deep or too long") from None
-                more = next(chunks, "")
-                if not more:
-                    raise LoadError(f"{path} is cut short or no JSON: {str(error)[:80]}") from None
-                buffer, place = buffer[place:] + more, 0
-                continue
-            place = end
-            yield str(key), value
-
-
-def _decoded(raw: Any) -> Iterator[str]:
-    decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
-    while chunk := raw.read(READ_CHARS):
-        yield decoder.decode(chunk)
-
-
-def _skip(buffer: str, place: int, signs: str) -> int:
-    while place < len(buffer) and buffer[place] in signs:
-        place += 1
-    return place
+    try:
+        content = json.loads(path.read_text("utf-8-sig", errors="replace"))
+    except (ValueError, RecursionError) as error:
+        raise LoadError(f"{path} is cut short or no JSON: {str(error)[:80]}") from None
+    if not isinstance(content, dict):
+        raise LoadError(f"{path} is no JSON object")
+    yield from content.items()
 
 
 def _each_member(call: str) -> Reader:

@@ -8,7 +8,7 @@ import io
 import pickle
 from collections.abc import Mapping
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from numpy._core.multiarray import scalar
 from pandas import DataFrame
@@ -16,7 +16,6 @@ from pandas.compat import pickle_compat
 
 from services.kg.load.errors import LoadError
 
-MAX_PICKLE_BYTES = 8 * 1024**3
 _NUMPY_1 = "numpy.core."
 _INDEXES = {"Index", "RangeIndex", "Int64Index", "Float64Index", "UInt64Index", "MultiIndex", "DatetimeIndex"}
 # Without bytes, which called with a number take that much memory.
@@ -100,10 +99,10 @@ def read_pickle_file(path: Path) -> Any:
     """The plain data of a pickle file, whole in memory.
 
     Raises:
-        LoadError: as `read_pickle`, and for a file beyond 8 GiB.
+        LoadError: as `read_pickle`.
     """
-    with _opened(path) as file:
-        return _named(path, _Unpickler(file))
+    with path.open("rb") as file:
+        return _read(_Unpickler(file), f"{path}: ")
 
 
 def read_table_file(path: Path) -> list[dict[str, Any]]:
@@ -112,8 +111,8 @@ def read_table_file(path: Path) -> list[dict[str, Any]]:
     Raises:
         LoadError: as `read_pickle_file`, and for what is no table.
     """
-    with _opened(path) as file:
-        table = _named(path, _TableUnpickler(file))
+    with path.open("rb") as file:
+        table = _read(_TableUnpickler(file), f"{path}: ")
     if not isinstance(table, DataFrame):
         raise LoadError(f"{path} is no table of pandas")
     table = table.reset_index().astype(object)
@@ -121,26 +120,13 @@ def read_table_file(path: Path) -> list[dict[str, Any]]:
     return [{str(name): value for name, value in row.items()} for row in rows]
 
 
-def _opened(path: Path) -> IO[bytes]:
-    if path.stat().st_size > MAX_PICKLE_BYTES:
-        raise LoadError(f"{path} is larger than 8 GiB")
-    return path.open("rb")
-
-
-def _named(path: Path, unpickler: Any) -> Any:
-    try:
-        return _read(unpickler)
-    except LoadError as error:
-        raise type(error)(f"{path}: {error}") from None
-
-
-def _read(unpickler: Any) -> Any:
+def _read(unpickler: Any, place: str = "") -> Any:
     try:
         return unpickler.load()
-    except LoadError:
-        raise
+    except UnsafePickle as error:
+        raise UnsafePickle(f"{place}{error}") from None
     except MemoryError:
-        raise LoadError("a pickle claims more than fits in memory") from None
+        raise LoadError(f"{place}a pickle claims more than fits in memory") from None
     except Exception as error:
         # Broken pickles raise about anything.
-        raise LoadError(f"not a pickle of plain data: {type(error).__name__}: {str(error)[:100]}") from None
+        raise LoadError(f"{place}not a pickle of plain data: {type(error).__name__}: {str(error)[:100]}") from None

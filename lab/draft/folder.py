@@ -1,7 +1,7 @@
 """The files of a drafted domain."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -47,17 +47,11 @@ class Key:
     @property
     def described(self) -> str:
         """Its entry in domain.yaml, as a flow mapping."""
-        fields: dict[str, str] = {
-            "type": self.type if self.type != "text" else "",
-            "unit": self.unit,
-            "label": self.label,
-            "kind": self.kind,
-            "id": self.id,
-            "spell": self.spell,
-        }
+        fields = {name: getattr(self, name) for name in ("type", "unit", "label", "kind", "id", "spell")}
+        if self.type == "text":
+            del fields["type"]
         parts = [f"{name}: {scalar(value)}" for name, value in fields.items() if value]
-        if self.alias:
-            parts.append(f"aliases: [{scalar(self.alias)}]")
+        parts += [f"aliases: {_listed([self.alias])}"] if self.alias else []
         return f"{{{', '.join(parts)}}}"
 
 
@@ -132,7 +126,10 @@ def draft(name: str, paths: Sequence[Path], to: Path) -> list[Path]:
         "tables.yaml": _render("tables.yaml", tables=tables),
         "words.yaml": _render("words.yaml", tables=tables, key_words=words_of_keys(tables)),
         **{f"sources/{table.name}.yaml": _render("source.yaml", name=name, table=table) for table in tables},
-        "examples.jsonl": "".join(f"{json.dumps(one, ensure_ascii=False)}\n" for one in _examples(views)),
+        "examples.jsonl": "".join(
+            json.dumps({"query": query, "program": program}, ensure_ascii=False) + "\n"
+            for query, program in _examples(views)
+        ),
     }
     for file, text in texts.items():
         path = folder / file
@@ -168,7 +165,8 @@ def _view(table: CsvTable, tables: Sequence[CsvTable]) -> View:
     behind: list[Key] = []
     hidden = [f"t.{_QUOTE(table.id)} AS _{table.name}"] if table.names_things else []
     sources = [f"FROM {_QUOTE(table.name)} AS t"]
-    for column in _ordered(table):
+    # The label first, then the others in the file's order.
+    for column in sorted(table.columns, key=lambda column: column is not table.label):
         join = table.join_of(column)
         if join is not None:
             alias = f"{join.role}_"
@@ -214,11 +212,6 @@ def _count(table: CsvTable, join: Join) -> Key:
     return Key(f"{child}_count", count, "integer", label=f"number of {plural(child)}")
 
 
-def _ordered(table: CsvTable) -> list[Column]:
-    """The label first, then the others in the file's order."""
-    return sorted(table.columns, key=lambda column: column is not table.label)
-
-
 def _key(table: CsvTable, column: Column) -> Key:
     named = column is table.label
     return Key(
@@ -257,8 +250,8 @@ def _child_key(table: CsvTable, join: Join) -> str:
     return child_of(table, join) if len(table.joins) > 1 else next(own, join.role)
 
 
-def _examples(views: Sequence[View]) -> Iterable[dict[str, str]]:
-    """Worked examples with names of the files, for the model that writes programs."""
+def _examples(views: Sequence[View]) -> Iterator[tuple[str, str]]:
+    """Worked examples with names of the files, questions and programs, for the model that writes programs."""
     for view in views:
         table = view.table
         if table.label is None:
@@ -266,42 +259,35 @@ def _examples(views: Sequence[View]) -> Iterable[dict[str, str]]:
         name, function = table.sample[table.label.name], f"get_{table.name}"
         call = f"{function}({json.dumps(name, ensure_ascii=False)})"
         for key in [key for key in view.keys if key.name not in view.subject][:2]:
-            yield {"query": f"What is the {_words(key)} of {name}?", "program": f'{call}["{key.name}"]'}
+            yield f"What is the {_words(key)} of {name}?", f'{call}["{key.name}"]'
         yield from _examples_of_rows(view, f"{function}(None)", f'["{table.label.key}"]')
         for facet, _, _ in view.facets:
             words = facet.replace("_", " ")
-            yield {"query": f"Which {words} does {name} have?", "program": f'{call}["{facet}"]'}
-            yield {"query": f"How many {words} does {name} have?", "program": f'LEN {call}["{facet}"]'}
+            yield f"Which {words} does {name} have?", f'{call}["{facet}"]'
+            yield f"How many {words} does {name} have?", f'LEN {call}["{facet}"]'
 
 
-def _examples_of_rows(view: View, call: str, named: str) -> Iterable[dict[str, str]]:
+def _examples_of_rows(view: View, call: str, named: str) -> Iterator[tuple[str, str]]:
     """Programs over many rows: both ends of an order, values and numbers as conditions, counts and totals."""
     table, noun, nouns = view.table, view.table.noun.replace("_", " "), plural(view.table.noun)
     for key in [key for key in view.keys if key.type in ("integer", "number", "money") and not key.spell][:1]:
         words, bound = _words(key), _middle(table, key.name)
-        yield {
-            "query": f"Which {noun} has the highest {words}?",
-            "program": f"{call} sort(None, -{key.name}){named}[:1]",
-        }
-        yield {"query": f"Which {noun} has the lowest {words}?", "program": f"{call} sort(None, {key.name}){named}[:1]"}
-        yield {"query": f"What is the total {words} of all {nouns}?", "program": f'SUM {call}["{key.name}"]'}
+        yield f"Which {noun} has the highest {words}?", f"{call} sort(None, -{key.name}){named}[:1]"
+        yield f"Which {noun} has the lowest {words}?", f"{call} sort(None, {key.name}){named}[:1]"
+        yield f"What is the total {words} of all {nouns}?", f'SUM {call}["{key.name}"]'
         if bound:
             over = f"where(gt({key.name}, {bound}))"
-            yield {"query": f"Which {nouns} have a {words} of more than {bound}?", "program": f"{call} {over}{named}"}
+            yield f"Which {nouns} have a {words} of more than {bound}?", f"{call} {over}{named}"
     for key in [key for key in view.keys if key.type == "date"][:1]:
-        yield {
-            "query": f"Which {noun} has the earliest {_words(key)}?",
-            "program": f"{call} sort(None, {key.name}){named}[:1]",
-        }
-        after = f"{call} where(gt({key.name}, 2015)){named}"
-        yield {"query": f"Which {nouns} have a {_words(key)} after 2015?", "program": after}
+        yield f"Which {noun} has the earliest {_words(key)}?", f"{call} sort(None, {key.name}){named}[:1]"
+        yield f"Which {nouns} have a {_words(key)} after 2015?", f"{call} where(gt({key.name}, 2015)){named}"
     sorting = [column for column in table.columns if column.sorts and table.join_of(column) is None]
     for column in [one for one in sorting if one is not table.label][:2]:
         value = min(column.values)
         rows = f"{call} where(eq({column.key}, {json.dumps(value, ensure_ascii=False)}))"
         words = column.key.replace("_", " ")
-        yield {"query": f"Which {nouns} have the {words} {value}?", "program": f"{rows}{named}"}
-        yield {"query": f"How many {nouns} have the {words} {value}?", "program": f"LEN {rows}"}
+        yield f"Which {nouns} have the {words} {value}?", f"{rows}{named}"
+        yield f"How many {nouns} have the {words} {value}?", f"LEN {rows}"
 
 
 def _middle(table: CsvTable, key: str) -> str:

@@ -157,7 +157,9 @@ def _label(table: CsvTable) -> Column | None:
         for column in texts:
             if column.name in (name, f"{table.name}_{name}"):
                 return column
-    called = (one for one in texts if one.name == table.name or _mostly_unique(one, table))
+    # A column called a name or a title whose values are mostly different.
+    titles = [one for one in texts if one.name.split("_")[-1] in NAMES and len(one.values) > 0.5 * table.rows]
+    called = (one for one in texts if one.name == table.name or one in titles)
     # Things without a name have that of their key: order 1005, invoice 2024-17.
     key = table.column(table.key[0]) if len(table.key) == 1 else None
     telling = next((one for one in texts if _tells_apart(one, table)), None)
@@ -170,10 +172,6 @@ def _label(table: CsvTable) -> Column | None:
 def _of_words(column: Column) -> bool:
     """Whether most of its values have several words, as titles have."""
     return 2 * sum(" " in value for value in column.values) > len(column.values)
-
-
-def _mostly_unique(column: Column, table: CsvTable) -> bool:
-    return column.name.split("_")[-1] in NAMES and len(column.values) > 0.5 * table.rows
 
 
 def _tells_apart(column: Column, table: CsvTable) -> bool:

@@ -13,47 +13,46 @@ from services.kg.language.tree import Operator
 Clause = Callable[[Any, tuple[Any, ...]], ColumnElement[bool]]
 
 
-def contains(column: str) -> Compare:
-    """The words stand somewhere in the text: a role in "Bruce Wayne / Batman"; never in an empty one."""
+def comparison(clause: Clause) -> Compare:
+    """The comparison of a key by a clause, which `neq` negates."""
 
     def compare(c: Any, operator: Operator, values: tuple[Any, ...]) -> ColumnElement[bool]:
-        clause = _contains(c[column], values)
-        return ~clause if operator == "neq" else clause
+        return ~clause(c, values) if operator == "neq" else clause(c, values)
 
     return compare
 
 
-def is_member(table: Table, on: dict[str, str], column: str) -> Compare:
+def contains(column: str) -> Clause:
+    """The words stand somewhere in the text: a role in "Bruce Wayne / Batman"; never in an empty one."""
+    return lambda c, values: _contains(c[column], values)
+
+
+def is_member(table: Table, on: dict[str, str], column: str) -> Clause:
     """A row of a related table has one of the values, whatever their case."""
 
-    def compare(c: Any, operator: Operator, values: tuple[Any, ...]) -> ColumnElement[bool]:
+    def clause(c: Any, values: tuple[Any, ...]) -> ColumnElement[bool]:
         texts = [str(value).lower().replace("_", " ") for value in values]
-        clause = exists().where(*_joined(c, table, on), func.lower(table.c[column]).in_(texts))
-        return ~clause if operator == "neq" else clause
+        return exists().where(*_joined(c, table, on), func.lower(table.c[column]).in_(texts))
 
-    return compare
+    return clause
 
 
-def in_vocabulary(vocabulary: Vocabulary, codes: str, text: str, *, or_contains: bool) -> Compare:
+def in_vocabulary(vocabulary: Vocabulary, codes: str, text: str, *, or_contains: bool) -> Clause:
     """By the codes of the words; words without a code, or all with `or_contains`, are searched in the text."""
 
-    def compare(c: Any, operator: Operator, values: tuple[Any, ...]) -> ColumnElement[bool]:
+    def clause(c: Any, values: tuple[Any, ...]) -> ColumnElement[bool]:
         matches = [code for value in values for code in vocabulary.find(str(value))]
-        clause = c[codes].in_(matches) if matches else _contains(c[text], values[:1])
-        if matches and or_contains:
-            clause |= _contains(c[text], values)
-        return ~clause if operator == "neq" else clause
+        if not matches:
+            return _contains(c[text], values[:1])
+        coded: ColumnElement[bool] = c[codes].in_(matches)
+        return coded | _contains(c[text], values) if or_contains else coded
 
-    return compare
+    return clause
 
 
 def among_members(table: Table, on: dict[str, str], column: str) -> Clause:
     """A row of a related table has one of the identifiers."""
-
-    def clause(c: Any, identifiers: tuple[Any, ...]) -> ColumnElement[bool]:
-        return exists().where(*_joined(c, table, on), table.c[column].in_(identifiers))
-
-    return clause
+    return lambda c, identifiers: exists().where(*_joined(c, table, on), table.c[column].in_(identifiers))
 
 
 def like(column: str, *, squash: bool, or_unknown: bool, drop: str) -> Clause:
@@ -64,7 +63,8 @@ def like(column: str, *, squash: bool, or_unknown: bool, drop: str) -> Clause:
     """
 
     def clause(c: Any, values: tuple[Any, ...]) -> ColumnElement[bool]:
-        words = re.sub(drop, "", str(values[0]).lower().strip()) if drop else str(values[0]).lower().strip()
+        words = str(values[0]).lower().strip()
+        words = re.sub(drop, "", words) if drop else words
         text: ColumnElement[str] = func.lower(c[column])
         if squash:
             words = words.replace("-", "").replace(" ", "")

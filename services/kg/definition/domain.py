@@ -1,8 +1,9 @@
 """Domains out of their folders, and the catalogue of all."""
 
-import importlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
+from importlib import import_module
 from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
@@ -107,12 +108,12 @@ class _Reading:
         for one in functions if len(functions) == len(file.functions) else ():
             with self._part(content, "functions", one):
                 check_facets(functions, one)
-        texts = Texts(file, lambda text, names, *path: self._template(content, text, names, *path))
+        texts = Texts(file, partial(self._template, content))
         calendar = self._calendar()
         if self.faults:
             raise BrokenDomain(name, sorted(set(self.faults), key=lambda fault: (fault.file, fault.line)))
-        own = (tuple(functions.values()), kinds, tables, texts, self.folder, calendar)
-        return Domain(name, file.summary, *own, file.timed, self.bundled, file.warm_up)
+        values = (tuple(functions.values()), kinds, tables, texts, self.folder, calendar)
+        return Domain(name, file.summary, *values, file.timed, self.bundled, file.warm_up)
 
     def hook(self, name: str) -> Callable[..., Any]:
         """A function of the folder's Python, `module.function`.
@@ -124,11 +125,10 @@ class _Reading:
         if not self.bundled:
             raise BrokenPart("no Python is taken from this folder", "python")
         try:
-            hook = getattr(importlib.import_module(f"{PACKAGE}.{self.folder.name}.{module}"), function)
+            hook: Callable[..., Any] = getattr(import_module(f"{PACKAGE}.{self.folder.name}.{module}"), function)
         except (ImportError, AttributeError) as error:
             raise BrokenPart(str(error), "python") from None
-        assert callable(hook)  # noqa: S101 - the bundled files are ours
-        return hook  # type: ignore[no-any-return]
+        return hook
 
     def _kinds(self, file: DomainFile, content: Content, sources: Sources) -> Iterator[tuple[str, Kind]]:
         for name, part in file.kinds.items():

@@ -1,7 +1,7 @@
 """A domain's folder: its files, checked by models, with the places of faults."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from typing import TypeVar
@@ -71,14 +71,9 @@ class Content:
 
     def misfit(self, error: ErrorDetails) -> Fault:
         """A value that a model refuses, as a fault."""
-        fault = self.fault(error["loc"], error["msg"].removeprefix("Value error, "))
-        match error["type"]:
-            case "missing":
-                return replace(fault, reason=f"it needs {error['loc'][-1]}")
-            case "extra_forbidden":
-                return replace(fault, reason=f"there is no field {error['loc'][-1]} here")
-            case _:
-                return fault
+        *_, field = ("", *error["loc"])
+        reasons = {"missing": f"it needs {field}", "extra_forbidden": f"there is no field {field} here"}
+        return self.fault(error["loc"], reasons.get(error["type"], error["msg"].removeprefix("Value error, ")))
 
 
 @dataclass(frozen=True, slots=True)

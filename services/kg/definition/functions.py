@@ -47,11 +47,11 @@ class Builder:
 
     def _key(self, name: str, part: KeyPart, columns: frozenset[str]) -> Key:
         place = ("keys", name)
-        _known(name, columns, "column of the view", *place)
+        _check_name(name, columns, "column of the view", *place)
         if part.kind is not None:
-            _known(part.kind, self.kinds, "kind", *place, "kind")
+            _check_name(part.kind, self.kinds, "kind", *place, "kind")
         if part.id is not None:
-            _known(part.id, columns, "column of the view", *place, "id")
+            _check_name(part.id, columns, "column of the view", *place, "id")
         values: dict[str, Any] = {"kind": part.type, "entity": part.kind or "", "id_column": part.id or ""}
         values |= {"compare": self._compare(name, part, columns), "spell": part.spell or ""}
         return build(Key, part, name=name, **values)
@@ -62,34 +62,35 @@ class Builder:
             case None:
                 return None
             case Member() as member:
-                return clauses.is_member(self._table(member, columns, *place), member.on, member.column)
+                clause = clauses.is_member(self._table(member, columns, *place), member.on, member.column)
             case Words() as words:
                 column = words.column or name
-                _known(column, columns, "column of the view", *place, "column")
+                _check_name(column, columns, "column of the view", *place, "column")
                 if isinstance(words.vocabulary, str):
                     vocabulary, _ = self.folder.model(words.vocabulary, Vocabulary)
                 else:
                     vocabulary = Vocabulary.model_validate({"words": words.vocabulary})
-                return clauses.in_vocabulary(vocabulary, column, name, or_contains=words.contains)
+                clause = clauses.in_vocabulary(vocabulary, column, name, or_contains=words.contains)
             case _:
-                return clauses.contains(name)
+                clause = clauses.contains(name)
+        return clauses.comparison(clause)
 
     def _table(self, member: Member, columns: frozenset[str], *place: str) -> Table:
-        _known(member.member, self.sources.tables, "table", *place, "member")
+        _check_name(member.member, self.sources.tables, "table", *place, "member")
         table = self.sources.tables[member.member]
         for own in (member.column, *member.on):
-            _known(own, table.c.keys(), f"column of {table.name}", *place)
+            _check_name(own, table.c.keys(), f"column of {table.name}", *place)
         for of_view in member.on.values():
-            _known(of_view, columns, "column of the view", *place, "on")
+            _check_name(of_view, columns, "column of the view", *place, "on")
         return table
 
     def _parameter(self, name: str, part: ParameterPart, columns: frozenset[str]) -> Parameter:
         place = ("parameters", name)
         for kind in part.kinds:
-            _known(kind, self.kinds, "kind", *place, "kinds")
+            _check_name(kind, self.kinds, "kind", *place, "kinds")
         for column in (part.column, part.text_column, part.like):
             if column is not None:
-                _known(column, columns, "column of the view", *place)
+                _check_name(column, columns, "column of the view", *place)
         clause = None
         if part.through is not None:
             table = self._table(part.through, columns, *place, "through")
@@ -115,11 +116,11 @@ def check_facets(functions: Mapping[str, Function], name: str) -> None:
     """Check that the facets of a function name functions and keys."""
     for facet, one in functions[name].facets.items():
         place = ("facets", facet)
-        _known(one.function, functions, "function", *place, "function")
+        _check_name(one.function, functions, "function", *place, "function")
         keys = {key.name for key in functions[one.function].keys}
         for field, named in (("show", one.show), ("where", one.where)):
             for key in named:
-                _known(key, keys, f"key of {one.function}", *place, field)
+                _check_name(key, keys, f"key of {one.function}", *place, field)
 
 
 def _check(part: FunctionPart, columns: frozenset[str]) -> None:
@@ -136,11 +137,11 @@ def _check(part: FunctionPart, columns: frozenset[str]) -> None:
         ("default_of", part.default_of, parameters, "parameter"),
         ("totals", (name.partition(" ")[0] for name in part.totals), parameters, "parameter"),
     ]
-    for field, names, known, what in fields_of_names:
+    for field, names, options, what in fields_of_names:
         for name in names:
-            _known(name, known, what, field)
+            _check_name(name, options, what, field)
 
 
-def _known(name: str, known: Any, what: str, *place: str) -> None:
-    if name not in known:
-        raise BrokenPart(f"there is no {what} {name}; there are {', '.join(sorted(known))}", *place)
+def _check_name(name: str, options: Any, what: str, *place: str) -> None:
+    if name not in options:
+        raise BrokenPart(f"there is no {what} {name}; there are {', '.join(sorted(options))}", *place)

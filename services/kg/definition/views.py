@@ -27,10 +27,8 @@ FUNCTIONS: tuple[type[exp.Expr], ...] = (
     *(exp.Floor, exp.GroupConcat, exp.If, exp.Length, exp.Lower, exp.Max, exp.Min, exp.Nullif, exp.Or, exp.Replace),
     *(exp.Round, exp.RowNumber, exp.Substring, exp.Sum, exp.Trim, exp.Upper, exp.Xor),
 )
-_REFUSED: tuple[tuple[type[exp.Expr], str], ...] = (
-    (exp.Placeholder, "a parameter"),
-    (exp.Parameter, "a parameter"),
-    (exp.SessionParameter, "a parameter"),
+_REFUSED: tuple[tuple[type[exp.Expr] | tuple[type[exp.Expr], ...], str], ...] = (
+    ((exp.Placeholder, exp.Parameter, exp.SessionParameter), "a parameter"),
     (exp.Into, "INTO"),
     (exp.Lock, "a lock"),
     (exp.Command, "a command"),

@@ -4,7 +4,7 @@ Scalars are YAML 1.2's: only `true` and `false` are booleans and a date is text;
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -13,7 +13,14 @@ import yaml
 # Nodes of a file with its anchors written out; the largest of the bundled ones has some thousands.
 MAX_NODES = 200_000
 
-_PLAIN = frozenset({"tag:yaml.org,2002:map", "tag:yaml.org,2002:seq"})
+_COLLECTIONS = frozenset({"tag:yaml.org,2002:map", "tag:yaml.org,2002:seq"})
+_SCALARS: Mapping[str, Callable[[str], Any]] = {
+    "tag:yaml.org,2002:str": str,
+    "tag:yaml.org,2002:null": lambda _: None,
+    "tag:yaml.org,2002:bool": lambda text: text == "true",
+    "tag:yaml.org,2002:int": int,
+    "tag:yaml.org,2002:float": float,
+}
 
 Path = tuple[str | int, ...]
 
@@ -91,15 +98,14 @@ class _Reader:
         self._nodes += 1
         if id(node) in self._open or self._nodes > MAX_NODES:
             raise BrokenYaml("too much in it, or an anchor within itself", line, path)
-        if not isinstance(node, yaml.ScalarNode) and node.tag not in _PLAIN:
-            raise BrokenYaml(f"{node.tag} is no tag of such a file", line, path)
+        if isinstance(node, yaml.ScalarNode) and node.tag in _SCALARS:
+            return _SCALARS[node.tag](node.value)
+        if isinstance(node, yaml.ScalarNode) or node.tag not in _COLLECTIONS:
+            at = node.start_mark.line + 1 if isinstance(node, yaml.ScalarNode) else line
+            raise BrokenYaml(f"{node.tag} is no tag of such a file", at, path)
         self._open.add(id(node))
         try:
-            if isinstance(node, yaml.MappingNode):
-                return self._mapping(node, path)
-            if isinstance(node, yaml.SequenceNode):
-                return self._sequence(node, path)
-            return _scalar(node, path)
+            return self._mapping(node, path) if isinstance(node, yaml.MappingNode) else self._sequence(node, path)
         finally:
             self._open.discard(id(node))
 
@@ -126,26 +132,9 @@ class _Reader:
             data[name] = self.read(value, place, line)
         return data
 
-    def _sequence(self, node: yaml.SequenceNode, path: Path) -> list[Any]:
+    def _sequence(self, node: yaml.Node, path: Path) -> list[Any]:
         items = []
         for index, item in enumerate(node.value):
             self.lines[(*path, index)] = item.start_mark.line + 1
             items.append(self.read(item, (*path, index), item.start_mark.line + 1))
         return items
-
-
-def _scalar(node: yaml.Node, path: Path) -> Any:
-    text = node.value
-    match node.tag.removeprefix("tag:yaml.org,2002:"):
-        case "str":
-            return text
-        case "null":
-            return None
-        case "bool":
-            return text == "true"
-        case "int":
-            return int(text)
-        case "float":
-            return float(text)
-        case _:
-            raise BrokenYaml(f"{node.tag} is no tag of such a file", node.start_mark.line + 1, path)

@@ -53,8 +53,6 @@ class LiveReport:
     requests: int = 0
     failed: list[str] = field(default_factory=list)
     skipped: int = 0
-    # The time ran out, or there was more than one question may fetch.
-    truncated: bool = False
 
 
 class MockApi:
@@ -69,7 +67,7 @@ class MockApi:
         self._slots = asyncio.Semaphore(CONCURRENCY)
 
     async def call(self, name: str, **args: object) -> Any:
-        """The result; None if there is none, or no answer came.
+        """The result; None if there is none, no answer came, or one question may fetch no more.
 
         Raises:
             ValueError: the API has no such call, or it takes other arguments.
@@ -78,7 +76,6 @@ class MockApi:
         async with self._slots:
             allow = self._budget.allow(CALL_CAP_S, reserve_s=RESERVE_S)
             if allow <= 0 or self.report.requests >= MAX_REQUESTS:
-                self.report.truncated = True
                 return None
             self.report.requests += 1
             try:

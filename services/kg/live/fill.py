@@ -54,11 +54,11 @@ class Lookup:
     """What a program mentions. Make one with `lookup_of`."""
 
     domain: str
-    names: Mapping[str, tuple[str, ...]]
+    names: Mapping[str, tuple[str, ...]]  # kind of entity -> names as the program spells them
     functions: frozenset[str]
-    years: tuple[int, ...] = ()
-    dates: tuple[str, ...] = ()
-    ranks: tuple[int, ...] = ()
+    years: tuple[int, ...]
+    dates: tuple[str, ...]  # days, months or years in ISO 8601
+    ranks: tuple[int, ...]  # places of a chart
 
 
 def lookup_of(
@@ -70,11 +70,7 @@ def lookup_of(
     dates: Iterable[str] = (),
     ranks: Iterable[int] = (),
 ) -> Lookup:
-    """What to fetch for a program: each value once, and no more of them than one question may.
-
-    `names` is kind of entity -> names as the program spells them; dates are days, months or years in ISO 8601; ranks
-    are places of a chart.
-    """
+    """What to fetch for a program: each value once, and no more of them than one question may."""
 
     def first(values: Iterable[T], limit: int = MAX_YEARS) -> tuple[T, ...]:
         return tuple(dict.fromkeys(values))[:limit]

@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from services.kg.load.errors import BadRow, LoadError
+from services.kg.load.errors import LoadError
 
 MAX_LINE_BYTES = 64 * 1024 * 1024
-_UNREADABLE = "\ufffd"
+# The text of a line that is not UTF-8, or is too long.
+UNREADABLE = "\ufffd"
 _LFS = b"version https://git-lfs"
 
 
@@ -41,16 +42,6 @@ class Line:
     number: int
     text: str
     end: int
-
-    def checked(self) -> str:
-        """The text.
-
-        Raises:
-            BadRow: it is not UTF-8, or is too long.
-        """
-        if self.text == _UNREADABLE:
-            raise BadRow("", "is no UTF-8, or longer than 64 MiB")
-        return self.text
 
 
 def suffix(path: Path) -> str:
@@ -101,9 +92,9 @@ def lines(path: Path) -> Iterator[Line]:
             try:
                 text = chunk.decode("utf-8-sig" if number == 1 else "utf-8").strip()
             except UnicodeDecodeError:
-                text = _UNREADABLE
+                text = UNREADABLE
             if len(chunk) > MAX_LINE_BYTES:
-                text = _UNREADABLE
+                text = UNREADABLE
                 while not chunk.endswith(b"\n"):
                     chunk, end = next(chunks, (b"\n", end))
             if text:
@@ -129,7 +120,7 @@ def records(path: Path) -> Iterator[tuple[Line, dict[str, str]]]:
             encoding = "utf-8"
 
     try:
-        dialect = _dialect(path, next((line.text for line in lines(path)), ""))
+        dialect, _ = _dialect(path)
         reader = csv.DictReader(texts(), dialect=dialect, restkey="", restval="")
         read = _with_decimal_point if dialect is _Semicolons else str
         for row in reader:
@@ -138,10 +129,10 @@ def records(path: Path) -> Iterator[tuple[Line, dict[str, str]]]:
         raise LoadError(f"{path} is no CSV: {error}") from None
 
 
-def _dialect(path: Path, first: str) -> type[csv.Dialect]:
-    """The dialect of the file's suffix, or that of semicolons if the first line has these and no comma."""
-    dialect = TABULAR[suffix(path)]
-    return _Semicolons if dialect is _Commas and ";" in first and "," not in first else dialect
+def _dialect(path: Path) -> tuple[type[csv.Dialect], str]:
+    """A file's dialect, that of semicolons if the first line has these and no comma, and its first line."""
+    dialect, first = TABULAR[suffix(path)], next((line.text for line in lines(path)), "")
+    return (_Semicolons if dialect is _Commas and ";" in first and "," not in first else dialect), first
 
 
 def _with_decimal_point(cell: object) -> str:
@@ -151,8 +142,8 @@ def _with_decimal_point(cell: object) -> str:
 
 def header(path: Path) -> list[str]:
     """Column names of a CSV or TSV file; empty if its first line is no header."""
-    first = next((line.text for line in lines(path)), "")
+    dialect, first = _dialect(path)
     try:
-        return [name.strip() for name in next(csv.reader([first], dialect=_dialect(path, first)), [])]
+        return [name.strip() for name in next(csv.reader([first], dialect=dialect), [])]
     except csv.Error:
         return []

@@ -79,9 +79,7 @@ class Action:
 class Misplaced(ValueError):
     """A rule names something that does not exist; `place` is where in the rule."""
 
-    def __init__(self, reason: str, *place: str | int) -> None:
-        super().__init__(reason)
-        self.place: tuple[str | int, ...] = place
+    place: tuple[str | int, ...] = ()
 
 
 def named(options: Mapping[str, T], name: str, lack: str) -> T:
@@ -147,8 +145,7 @@ class Compiler:
     def value(self, value: Value) -> Read:
         """The reader of a value."""
         match value:
-            case Constant():
-                constant = value.value
+            case Constant(value=constant):
                 return lambda scope: constant
             case Slug():
                 return slug_of(value, self._fields(value.slug))
@@ -158,9 +155,7 @@ class Compiler:
                 return occurrence_of(self._fields(value.occurrence))
             case Entity():
                 return self._entity(value)
-            case From():
-                return self._from(value)
-        raise TypeError(type(value).__name__)
+        return self._from(value)
 
     def _fields(self, names: Sequence[str]) -> list[Read]:
         for name in names:

@@ -137,8 +137,6 @@ _FORMS = {
 
 
 def _form(value: Any) -> str:
-    if isinstance(value, BaseModel):
-        return type(value).__name__
     return next((form for key, form in _FORMS.items() if key in value), "From") if isinstance(value, dict) else "From"
 
 

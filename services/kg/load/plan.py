@@ -2,12 +2,12 @@
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
 from services.kg.load.errors import BadMapping, BadRow
-from services.kg.load.files import TABULAR, Line, header, lines, records, suffix
+from services.kg.load.files import TABULAR, UNREADABLE, Line, header, lines, records, suffix
 from services.kg.load.mapper import Action
 from services.kg.load.reading import Record, Writer
 from services.kg.load.rows import RowAction
@@ -17,8 +17,6 @@ LISTED = frozenset({".jsonl", ".ndjson"})
 # A file may begin with bad records.
 SAMPLE_RECORDS = 20
 MAX_CHOICES = 10_000
-# Smaller files, as stored, are read once for all passes.
-HELD_BYTES = 8 * 1024 * 1024
 
 Bad = Callable[[int, BadRow, object], None]
 Done = Callable[[str, int], None]
@@ -31,9 +29,6 @@ class Format:
     name: str
     actions: Sequence[Action | RowAction]
     mappings: Sequence[MappingFile] = ()
-    _choices: dict[tuple[object, ...], Action | RowAction | None] = field(default_factory=dict)
-    # Records of later passes.
-    _held: list[tuple[Line, Record, Action | RowAction]] = field(default_factory=list)
 
     @property
     def domains(self) -> frozenset[str]:
@@ -51,8 +46,12 @@ class Format:
         """
         writer.occurrences.clear()
         filters = [one.through(writer, lambda: _rows(path)) for one in self.mappings if one.through]
-        for line, record, action in self._records(path, order, bad, bad if domain is None else _silent):
-            if domain is not None and domain != action.domain_of(record):
+        choose, is_first = self._chooser(), order == self.passes[0]
+        for line, record in read(path, bad if is_first else _silent):
+            action = choose(record)
+            if action is None and is_first and domain is None:
+                bad(line.number, BadRow("", "is no record that a mapping describes"), record)
+            if action is None or action.order != order or domain not in (None, action.domain_of(record)):
                 continue
             for through in filters:
                 record = through(dict(record))
@@ -62,32 +61,10 @@ class Format:
             except BadRow as error:
                 bad(line.number, error, record)
 
-    def _records(
-        self, path: Path, order: int, bad: Bad, unknown: Bad
-    ) -> Iterator[tuple[Line, Record, Action | RowAction]]:
-        """Records of a pass with their actions; the first pass reports lines that are no records, or have no action."""
-        first = order == self.passes[0]
-        held = path.stat().st_size <= HELD_BYTES
-        if held and not first:
-            yield from (one for one in self._held if one[2].order == order)
-            if order == self.passes[-1]:
-                self._held.clear()
-            return
-        choose = self._chooser()
-        for line, record in read(path, bad if first else _silent):
-            action = choose(record)
-            if action is None:
-                if first:
-                    unknown(line.number, BadRow("", "is no record that a mapping describes"), record)
-            elif action.order == order:
-                yield line, record, action
-            elif held:
-                self._held.append((line, record, action))
-
     def _chooser(self) -> Callable[[Record], Action | RowAction | None]:
         """What finds the first action that fits a record, cached by the values that decide."""
         reads = list({name: read for one in self.actions for name, read in one.deciding}.values())
-        choices = self._choices
+        choices: dict[tuple[object, ...], Action | RowAction | None] = {}
 
         def choose(record: Record) -> Action | RowAction | None:
             values = tuple([read(record) for read in reads])
@@ -116,10 +93,11 @@ def read(path: Path, bad: Bad) -> Iterator[tuple[Line, Record]]:
         yield from records(path)
         return
     for line in lines(path):
+        if line.text == UNREADABLE:
+            bad(line.number, BadRow("", "is no UTF-8, or longer than 64 MiB"), None)
+            continue
         try:
-            record = json.loads(line.checked())
-        except BadRow as error:
-            bad(line.number, error, None)
+            record = json.loads(line.text)
         except (ValueError, RecursionError) as error:
             bad(line.number, BadRow("", f"is no JSON: {str(error)[:80]}"), line.text)
         else:

@@ -11,7 +11,7 @@ from sqlalchemy import Boolean, Column, Float, Integer, Table, select
 from services.kg.load.errors import BadRow
 from services.kg.load.graph import Graph, Row
 from services.kg.load.identity import slug
-from services.kg.load.mapping import Entity, From, Slug, Text, Value
+from services.kg.load.mapping import Entity, Slug, Text, Value, fields_of
 from services.kg.load.registry import Registry
 from services.kg.load.values import day, moment, name, number, text, truth, whole
 
@@ -29,18 +29,16 @@ class Writer:
     occurrences: Counter[tuple[str, ...]] = field(default_factory=Counter)
 
 
+@dataclass(slots=True)
 class Scope:
     """One record while its rows are made: the current element of a list, and variables, computed once."""
 
-    __slots__ = ("cache", "element", "lets", "place", "record", "writer")
-
-    def __init__(self, writer: Writer, record: Record, lets: Mapping[str, Read]) -> None:
-        self.writer = writer
-        self.record = record
-        self.lets = lets
-        self.element: Any = None
-        self.place = 0
-        self.cache: dict[str, Any] = {}
+    writer: Writer
+    record: Record
+    lets: Mapping[str, Read]
+    element: Any = None
+    place: int = 0
+    cache: dict[str, Any] = field(default_factory=dict)
 
     def variable(self, name: str) -> Any:
         if name not in self.cache:
@@ -95,14 +93,7 @@ def as_moment(value: object, place: str) -> str | None:
 
 def place_of(value: Value) -> str:
     """The main field of a value, which problems name."""
-    match value:
-        case From() | Text():
-            return value.fields[0] if value.fields else ""
-        case Slug():
-            return value.slug[0]
-        case Entity():
-            return place_of(value.name)
-    return ""
+    return place_of(value.name) if isinstance(value, Entity) else next(iter(fields_of(value)), "")
 
 
 def field_of(name: str) -> Read:

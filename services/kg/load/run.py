@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
@@ -254,21 +255,20 @@ def _run(steps: list[_Step], connection: Connection, task: _Task) -> None:
         return
     graph = Graph(connection, task.sources.tables)
     writer = Writer(graph, Registry(graph, task.sources.kinds))
-    as_of: dict[tuple[str, str], str] = {}
+    # By file, then by domain.
+    as_of: defaultdict[str, dict[str, str]] = defaultdict(dict)
     total = sum(step.path.stat().st_size for step in steps)
     finished = 0
     for step in steps:
-        graph.as_of = {}
+        graph.as_of = as_of[step.name]
         bad, done = _callbacks(step, finished, total, task)
         step.format.load(step.path, step.order, writer, bad, done, task.domain)
         graph.flush()
         finished += step.path.stat().st_size
         task.progress(step.name, finished, total)
-        for domain, moment in graph.as_of.items():
-            as_of[step.name, domain] = max(moment, as_of.get((step.name, domain), ""))
     domains = {domain for step in steps for domain in step.report.rows}
-    latest = {name: max((at for (_, domain), at in as_of.items() if domain == name), default=None) for name in domains}
-    finish(graph, task.sources, latest)
+    latest = {domain: [moments[domain] for moments in as_of.values() if domain in moments] for domain in domains}
+    finish(graph, task.sources, {domain: max(moments, default=None) for domain, moments in latest.items()})
     _put_sources(graph, steps, as_of)
     index_names(connection, task.catalogue, domains, task.progress)
 
@@ -306,14 +306,14 @@ def _callbacks(step: _Step, finished: int, total: int, task: _Task) -> tuple[Bad
     return bad, done
 
 
-def _put_sources(graph: Graph, steps: list[_Step], as_of: dict[tuple[str, str], str]) -> None:
+def _put_sources(graph: Graph, steps: list[_Step], as_of: Mapping[str, Mapping[str, str]]) -> None:
     for step in {step.name: step for step in steps}.values():
         # Bad records have no domain of their own: they count where most rows went.
         rows = step.report.rows
         largest = max(rows, key=lambda name: rows[name], default=min(step.format.domains))
         rows.setdefault(largest, 0)
         for domain, count in rows.items():
-            moment, skipped = as_of.get((step.name, domain)), step.report.skipped if domain == largest else 0
+            moment, skipped = as_of[step.name].get(domain), step.report.skipped if domain == largest else 0
             put_source(graph, step.name, domain, digest=step.digest, as_of=moment, rows=count, skipped=skipped)
     graph.flush()
 

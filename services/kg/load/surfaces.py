@@ -14,11 +14,6 @@ from services.kg.store.tables import stated_total
 OTHER_NAME = 0.9
 
 
-def scaled(value: float | None, top: float) -> float:
-    """The logarithm of a count or an amount within 0..1."""
-    return min(1.0, math.log1p(max(0.0, value or 0.0)) / math.log1p(top))
-
-
 def index_names(
     connection: Connection,
     catalogue: Catalogue,
@@ -80,4 +75,6 @@ def _measured(connection: Connection, measure: Measure, kinds: Mapping[str, Kind
         totals = select(stated_total.c.entity_id, stated_total.c.total).where(stated_total.c.relation == relation)
         for identifier, total in connection.execute(totals):
             numbers[identifier] = max(numbers.get(identifier, 0.0), float(total or 0))
-    return {identifier: scaled(number, measure.top) for identifier, number in numbers.items()}
+    # The logarithm within 0..1.
+    top = math.log1p(measure.top)
+    return {identifier: min(1.0, math.log1p(max(0.0, number)) / top) for identifier, number in numbers.items()}

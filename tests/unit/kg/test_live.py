@@ -10,12 +10,10 @@ from zoneinfo import ZoneInfo
 import httpx
 import pytest
 from fastapi import FastAPI, HTTPException, Request
-from pydantic import ConfigDict, create_model
 from sqlalchemy import Engine
 
 from services.kg.domains import CATALOGUE
 from services.kg.entities import NameIndex
-from services.kg.execute import Executor
 from services.kg.live import LiveExecutor
 from services.kg.live import api as live_api
 from services.kg.live.api import LiveReport, MockApi, calls_of
@@ -236,12 +234,7 @@ async def test_a_song_its_awards_and_its_place_in_the_week(graph: Engine, fillin
     assert {one["work_id"] for one in rows_of(graph, "work")} == {"the-hives/tune", "nobody/tune"}
     assert {one["total"] for one in rows_of(graph, "stated_total")} == {1}
     chart = rows_of(graph, "billboard")[0]
-    assert (chart["date"], chart["rank"], chart["rank_last_week"], chart["artist"]) == (
-        "2024-02-24",
-        1,
-        None,
-        "The Hives",
-    )
+    assert [chart[key] for key in ("date", "rank", "rank_last_week", "artist")] == ["2024-02-24", 1, None, "The Hives"]
 
 
 async def test_grammys_of_a_year_and_a_place_of_the_hot_100(graph: Engine, filling: Filling) -> None:
@@ -275,19 +268,6 @@ async def test_the_page_that_is_meant_is_cleaned(graph: Engine, filling: Filling
     await filling("open", {"open": ["florida city"]}, ["get_open"])
     assert rows_of(graph, "open_entity") == [{"entity": "Florida City", "summary": "A city."}]
     assert rows_of(graph, "open_fact")[0]["value"] == "3 ft"
-
-
-async def test_a_program_runs_on_what_was_fetched(graph: Engine, filling: Filling) -> None:
-    await filling("open", {"open": ["florida city"]}, ["get_open"])
-    executor = Executor(graph, NameIndex(graph, CATALOGUE), CATALOGUE)
-    outcome = executor.execute('get_open("florida city")["elevation"]', domain="open", query_time=NOW)[0]
-    assert outcome.status == "ok"
-
-
-async def test_unknown_names_leave_an_empty_graph(graph: Engine, filling: Filling) -> None:
-    report = await filling("music", {"artist": ["nobody at all"]}, ["get_person"])
-    assert (report.requests, report.failed) == (1, [])
-    assert rows_of(graph, "artist") == []
 
 
 async def test_what_does_not_come_in_time_is_left_out(graph: Engine, filling: Filling) -> None:
@@ -328,16 +308,15 @@ async def test_what_a_program_mentions_is_bounded() -> None:
     assert (lookup.names["movie"][0], len(lookup.names["movie"]), len(lookup.years)) == ("a", 8, 12)
 
 
+OSCARS_2011 = "get_movie_person_oscar(None, None, eq(year, 2011))"
+
+
 @pytest.mark.parametrize(
     ("domain", "program", "says"),
     [
         ("movie", 'get_movie("dream heist")["release_date"]', "2010-07-16"),
         ("movie", 'get_person("ann bee")["birthday"]', "1974-11-11"),
-        (
-            "movie",
-            'get_movie_person_oscar(None, None, eq(year, 2011))["film"]\nget_movie(*["film"])["title"]',
-            "Dream Heist",
-        ),
+        ("movie", f'{OSCARS_2011}["film"]\nget_movie(*["film"])["title"]', "Dream Heist"),
         ("finance", 'get_stock_price("acme", "yesterday")["close"]', "$10"),
         ("finance", 'get_stock_market_cap("acm")', "$1,500,000,000"),
         ("music", 'get_person("the hives")["members"]', "Cee"),
@@ -364,56 +343,18 @@ async def test_a_name_that_the_api_does_not_know_is_refused() -> None:
 
 # -- the client --------------------------------------------------------------------------------------------------------
 
-# What the API serves, by the body that each path takes.
-NAMED = """
-    open/search_entity_by_name open/get_entity movie/get_person_info movie/get_movie_info movie/get_year_info
-    finance/get_company_name finance/get_ticker_by_name finance/get_price_history
-    finance/get_detailed_price_history finance/get_dividends_history finance/get_market_capitalization
-    finance/get_eps finance/get_pe_ratio finance/get_info music/search_artist_entity_by_name
-    music/search_song_entity_by_name music/grammy_get_award_count_by_artist music/grammy_get_award_count_by_song
-    music/grammy_get_award_date_by_artist music/get_artist_birth_place music/get_artist_birth_date
-    music/get_members music/get_lifespan music/get_song_author music/get_song_release_country
-    music/get_song_release_date music/get_artist_all_works
-"""
-NUMBERED = """
-    movie/get_movie_info_by_id movie/get_person_info_by_id music/grammy_get_best_artist_by_year
-    music/grammy_get_best_song_by_year music/grammy_get_best_album_by_year
-"""
-ROUTES: dict[str, dict[str, Any]] = {
-    **{path: {"query": "a"} for path in NAMED.split()},
-    **{path: {"query": 1998} for path in NUMBERED.split()},
-    "music/grammy_get_all_awarded_artists": {},
-    "music/get_billboard_rank_date": {"rank": 1, "date": "2024-02-28"},
-    "music/get_billboard_attributes": {"date": "2024-02-28", "attribute": "weeks_in_chart", "song_name": "a"},
-    "sports/soccer/get_games_on_date": {"date": "2024-03-09", "team_name": "a"},
-    "sports/nba/get_games_on_date": {"date": "2022-10-11"},
-    "sports/nba/get_play_by_play_data_by_game_ids": {"game_ids": ["0012200049"]},
-}
+# An API that repeats what it is sent.
+ECHO = httpx.MockTransport(
+    lambda request: httpx.Response(200, json={"result": [request.url.path, json.loads(request.content)]})
+)
 
 
-def routes() -> FastAPI:
-    """An API with exactly these routes, each of which takes its own body and repeats it."""
-    app = FastAPI()
-    for path, body in ROUTES.items():
-        fields: dict[str, Any] = {name: (type(value) | None, None) for name, value in body.items()}
-        model = create_model(path.replace("/", "_"), __config__=ConfigDict(extra="forbid", strict=True), **fields)
-
-        async def answer(body: Any, path: str = path) -> dict[str, Any]:
-            return {"result": {"path": path, "body": body.model_dump(exclude_none=True)}}
-
-        answer.__annotations__ = {"body": model}
-        app.post(f"/{path}", name=path)(answer)
-    return app
-
-
-async def test_the_client_has_all_calls_of_the_api_and_no_other() -> None:
+async def test_a_call_posts_its_arguments() -> None:
     calls = calls_of(CATALOGUE)
-    assert calls.keys() == ROUTES.keys()
     assert len(calls) == 38
-    api = MockApi(client(routes()), calls, Budget(30))
-    for path, body in ROUTES.items():
-        assert await api.call(path, **body) == {"path": path, "body": body}
-    assert (api.report.requests, api.report.failed) == (38, [])
+    body = {"rank": 1, "date": "2024-02-28"}
+    path = "music/get_billboard_rank_date"
+    assert await MockApi(client(ECHO), calls, Budget(30)).call(path, **body) == [f"/{path}", body]
 
 
 @pytest.mark.parametrize(
@@ -427,7 +368,7 @@ async def test_the_client_has_all_calls_of_the_api_and_no_other() -> None:
     ],
 )
 async def test_a_call_that_the_api_does_not_have_is_refused(name: str, args: dict[str, Any], says: str) -> None:
-    api = MockApi(client(routes()), calls_of(CATALOGUE), Budget(30))
+    api = MockApi(client(ECHO), calls_of(CATALOGUE), Budget(30))
     with pytest.raises(ValueError, match=says):
         await api.call(name, **args)
     assert api.report.requests == 0
@@ -435,6 +376,6 @@ async def test_a_call_that_the_api_does_not_have_is_refused(name: str, args: dic
 
 async def test_no_more_is_called_than_one_question_may(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live_api, "MAX_REQUESTS", 3)
-    api = MockApi(client(routes()), calls_of(CATALOGUE), Budget(30))
+    api = MockApi(client(ECHO), calls_of(CATALOGUE), Budget(30))
     results = await api.call_each("movie/get_movie_info_by_id", "query", range(5))
-    assert (sum(one is not None for one in results), api.report.requests, api.report.truncated) == (3, 3, True)
+    assert (sum(one is not None for one in results), api.report.requests) == (3, 3)

@@ -45,6 +45,5 @@ async def _films_of(live: Live, people: list[dict[str, Any]]) -> None:
                 for key in ("directed_movies", "acted_movies"):
                     identifiers += [film for film in one.get(key) or () if isinstance(film, int)]
     unique = list(dict.fromkeys(identifiers))
-    live.report.truncated |= len(unique) > MAX_FILMS
     films = await live.call_each("movie/get_movie_info_by_id", "query", unique[:MAX_FILMS])
     await live.put([record("movie/get_movie_info_by_id", one) for one in films if isinstance(one, dict)])

@@ -43,9 +43,7 @@ async def _artist(live: Live, name: str) -> None:
         if result is not None or call == "get_artist_birth_place"
     )  # fmt: skip
     if is_person and isinstance(results[-1], list):
-        titles = list(dict.fromkeys(texts(results[-1])))
-        live.report.truncated |= len(titles) > MAX_WORKS
-        await all_of(_song(live, title, name) for title in titles[:MAX_WORKS])
+        await all_of(_song(live, title, name) for title in list(dict.fromkeys(texts(results[-1])))[:MAX_WORKS])
     if live.uses("get_grammy_person"):
         await all_of(live.fetch(f"music/grammy_get_award_{key}_by_artist", query=name) for key in ("count", "date"))
 

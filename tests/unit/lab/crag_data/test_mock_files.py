@@ -47,39 +47,23 @@ def dictionary(path: pathlib.Path, values: Mapping[str, Any]) -> None:
     connection.close()
 
 
+AWARD = {
+    "year_ceremony": 2011, "ceremony": 83, "category": "VISUAL EFFECTS", "name": "Cee Dee", "film": "Dream Heist",
+    "winner": True,
+}  # fmt: skip
 FILM = {
-    "id": 27205,
-    "title": "Dream Heist",
-    "original_title": "Dream Heist",
-    "original_language": "en",
-    "release_date": "2010-07-16",
-    "budget": 160,
-    "revenue": 0,
-    "rating": None,
-    "length": 148,
-    "genres": [{"id": 1, "name": "Action"}],
+    "id": 27205, "title": "Dream Heist", "original_title": "Dream Heist", "original_language": "en", "length": 148,
+    "release_date": "2010-07-16", "budget": 160, "revenue": 0, "rating": None, "genres": [{"id": 1, "name": "Action"}],
     "cast": [{"name": "Ann Bee", "id": 7, "character": "Dom", "gender": 1, "order": 0}],
-    "crew": [{"name": "Cee Dee", "id": 8, "job": "Director"}],
-    "oscar_awards": [
-        {
-            "year_ceremony": 2011,
-            "ceremony": 83,
-            "category": "VISUAL EFFECTS",
-            "name": "Cee Dee",
-            "film": "Dream Heist",
-            "winner": True,
-        }
-    ],
-}
+    "crew": [{"name": "Cee Dee", "id": 8, "job": "Director"}], "oscar_awards": [AWARD],
+}  # fmt: skip
 PERSON = {"id": 7, "name": "Ann Bee", "birthday": "1974-11-11", "acted_movies": [27205, 5, 6], "directed_movies": [9]}
 
 
 def test_films_people_and_years(store: Engine, folder: pathlib.Path) -> None:
     (folder / "movie_db.json").write_text(json.dumps({"dream heist": FILM, "broken": {"id": 3}, "odd": 5}))
     (folder / "person_db.json").write_text(json.dumps({"ann bee": PERSON}))
-    (folder / "year_db.json").write_text(
-        json.dumps({"2011": {"movie_list": [1], "oscar_awards": FILM["oscar_awards"]}})
-    )
+    (folder / "year_db.json").write_text(json.dumps({"2011": {"movie_list": [1], "oscar_awards": [AWARD]}}))
     report = load_folder(folder, store)
     assert report.skipped == 2
     film = rows_of(store, "movie")[0]
@@ -108,19 +92,10 @@ def test_entities_without_identifiers_become_those_that_have_one(store: Engine, 
     assert {one["person_id"] for one in rows_of(store, "movie_person")} == {"7", "8"}
 
 
-def test_a_huge_object_is_read_member_by_member(tmp_path: pathlib.Path) -> None:
-    path = tmp_path / "big.json"
-    content = {f"key {number}": {"n": number, "text": "é" * 3_000} for number in range(900)}
-    path.write_text(json.dumps(content, ensure_ascii=False))
-    assert dict(members(path)) == content
-
-
-@pytest.mark.parametrize("broken", ["[1]", '{"a": 1', '{"a": tru}', "", '{"a" 1}'])
+@pytest.mark.parametrize("broken", ["[1]", '{"a": 1', ""])
 def test_a_broken_object_is_refused(tmp_path: pathlib.Path, broken: str) -> None:
-    path = tmp_path / "broken.json"
-    path.write_text(broken)
-    with pytest.raises(LoadError):
-        list(members(path))
+    with pytest.raises(LoadError, match="JSON"):
+        list(members(write_lines(tmp_path, "broken.json", broken)))
 
 
 def bar(value: float) -> dict[str, float]:
@@ -173,31 +148,15 @@ def test_music(store: Engine, folder: pathlib.Path) -> None:
     def pickled(name: str, value: object) -> None:
         (folder / name).write_bytes(pickle.dumps(value))
 
-    pickled(
-        "artist_dict_simplified.pickle",
-        {
-            "Ann Bee": {"country": "NO", "birth_date": "1987", "end_date": None, "members": ["The Hives"]},
-            "The Hives": {
-                "country": "SE",
-                "birth_date": "1993-04",
-                "end_date": None,
-                "members": ["Cee", "Ann Bee", "Cee"],
-            },
-        },
-    )
+    bee = {"country": "NO", "birth_date": "1987", "end_date": None, "members": ["The Hives"]}
+    hives = {"country": "SE", "birth_date": "1993-04", "end_date": None, "members": ["Cee", "Ann Bee", "Cee"]}
+    pickled("artist_dict_simplified.pickle", {"Ann Bee": bee, "The Hives": hives})
     songs = defaultdict(dict, {"Bad Tune": {"author": "Ann Bee", "country": "XW", "date": "2023-09-21"}})
     pickled("song_dict_simplified.pickle", songs)
     pickled("artist_work_dict.pickle", OrderedDict({"Ann Bee": ["Bad Tune", "Live: 2011-04-08, Paradiso", "Bad Tune"]}))
     pickled("rank_dict_hot100.pickle", {"1": [{"Date": "2024-02-28", "Song": "Bad Tune", "Artist": "Ann Bee"}]})
-    pickled(
-        "song_dict_hot100.pickle",
-        {
-            "Bad Tune": {
-                "2024-02-28": ["x", "y", "z", "1", "2", "1", "5"],
-                "1999-01-01": ["x", "y", "z", "9", "9", "1", "-"],
-            }
-        },
-    )
+    charted, new = ["x", "y", "z", "1", "2", "1", "5"], ["x", "y", "z", "9", "9", "1", "-"]
+    pickled("song_dict_hot100.pickle", {"Bad Tune": {"2024-02-28": charted, "1999-01-01": new}})
     (folder / "grammy_df.pickle").write_bytes((DATA / "grammy_df.pickle").read_bytes())
     load_folder(folder, store)
     assert rows_of(store, "artist", artist_id="ann-bee")[0]["birth_place"] == "NO"
