@@ -43,11 +43,8 @@ async def ask(
     """Ask, show the stages as they run and then the answer, and return the exit code.
 
     Args:
-        url: the gateway's root.
-        api_key: sent as a bearer token, if any.
         as_json: print the response's JSON and nothing else.
         traced: ask for the trace, and show how the answer came about.
-        transport: how the gateway is reached; the network when None.
     """
     body = question.body | {"trace": True} if traced else question.body
     try:
@@ -60,7 +57,8 @@ async def ask(
         render.show_problem(err, failure.problem)
         return PROBLEM
     except Unreachable as failure:
-        say(_unreachable(url, str(failure)), style="red")
+        down = "is not up: start the mesh with `cragmesh up`, or set CRAGMESH_GATEWAY_URL"
+        say(f"The gateway at {url} {f'did not answer: {failure}' if str(failure) else down}", style="red")
         return UNREACHABLE
     if as_json:
         write_json(response)
@@ -79,12 +77,6 @@ def demo_questions() -> tuple[DemoQuestion, ...]:
 def demo_pages() -> list[Path]:
     """The pages of the demo."""
     return sorted(Path(str(page)) for page in DEMO.iterdir() if page.name.endswith(".html"))
-
-
-def _unreachable(url: str, why: str) -> str:
-    if why:
-        return f"The gateway at {url} did not answer: {why}"
-    return f"The gateway at {url} is not up: start the mesh with `cragmesh up`, or set CRAGMESH_GATEWAY_URL"
 
 
 @contextlib.contextmanager

@@ -12,13 +12,13 @@ from rich.table import Table
 from services.cli.console import fail, out, say, warn, write
 from services.cli.ending import PROBLEM, USAGE, ends
 from services.cli.options import Concurrency, ShardOption, parse_shard
+from services.cli.settings import project_root
 from services.kit.caution import CALIBRATION_MINUTES, COSTS, Caution
 from services.kit.shard import Shard
 
 if TYPE_CHECKING:
     from lab.evaluator.calibrate import Earned, Fitted
     from lab.evaluator.calibrate import Table as Data
-    from lab.evaluator.score import Difference
     from lab.evaluator.store import Judgement, Prediction
 
 FITTED = Path("services/gateway/data/confidence")
@@ -50,8 +50,7 @@ def calibrate(
         str, typer.Option(help="Whose answers these are: MODEL, or MODEL+ADAPTER; by default what the runs say.")
     ] = "",
     to: Annotated[
-        Path | None,
-        typer.Option("--out", help="File to write; by default where the gateway looks for it."),
+        Path | None, typer.Option("--out", help="File to write; by default where the gateway looks for it.")
     ] = None,
     compared: Annotated[
         list[Path],
@@ -65,41 +64,40 @@ def calibrate(
     if made_up == bool(folders) or (made_up and generic):
         fail("give runs, or --made-up and a mesh that is up", USAGE)
     share = parse_shard(shard)
-    if share.count > 1:
-        if not made_up:
-            fail("--shard is for asking, --made-up; a fit is of all answers", USAGE)
-        _ask_share(minutes, concurrency, folder, share)
-    elif made_up:
-        _made_up(minutes, concurrency, folder, to, report, ablate=ablate)
+    if share.count > 1 and not made_up:
+        fail("--shard is for asking, --made-up; a fit is of all answers", USAGE)
+    if made_up:
+        _made_up(minutes, concurrency, folder, to, report, share, ablate=ablate)
     elif generic:
         _generic(folders or [], to, report or REPORT, apply_to, ablate=ablate)
     else:
         _own(folders or [], generator, to, compared, report or REPORT, apply_to, ablate=ablate)
 
 
-def _ask_share(minutes: float, concurrency: int, folder: Path | None, share: Shard) -> None:
-    from services.cli import eval as evaluation
-    from services.cli import made_up
-
-    settings, urls = evaluation.evaluator_settings()
-    target = evaluation.evaluate(made_up.target(settings, urls, folder, share))
-    evaluation.evaluate(made_up.ask(target, urls, minutes=minutes, concurrency=concurrency))
-    say("when all shares are there: cragmesh eval merge SHARES --out RUN, and cragmesh calibrate RUN", "dim")
-    write(str(target.run))
-
-
 def _made_up(
-    minutes: float, concurrency: int, folder: Path | None, to: Path | None, report: Path | None, *, ablate: bool
+    minutes: float,
+    concurrency: int,
+    folder: Path | None,
+    to: Path | None,
+    report: Path | None,
+    share: Shard,
+    *,
+    ablate: bool,
 ) -> None:
     from services.cli import eval as evaluation
     from services.cli import made_up
     from services.gateway.calibration import digest_of
 
     settings, urls = evaluation.evaluator_settings()
-    target = evaluation.evaluate(made_up.target(settings, urls, folder))
-    say(f"asking {target.generator} for up to {minutes:g} minutes; interrupted, the same command goes on")
+    target = evaluation.evaluate(made_up.target(settings, urls, folder, share))
+    if share.count == 1:
+        say(f"asking {target.generator} for up to {minutes:g} minutes; interrupted, the same command goes on")
     evaluation.evaluate(made_up.ask(target, urls, minutes=minutes, concurrency=concurrency))
-    file = to or made_up.confidence_dir(settings) / f"{target.generator}.json"
+    if share.count > 1:
+        say("when all shares are there: cragmesh eval merge SHARES --out RUN, and cragmesh calibrate RUN", "dim")
+        write(str(target.run))
+        return
+    file = to or project_root() / settings.confidence_dir / f"{target.generator}.json"
     content = _own([target.run], target.generator, file, [], report or target.folder / "report", [], ablate=ablate)
     if not content:
         return
@@ -158,7 +156,13 @@ def _own(
     out.print(table)
     _show_cautions(fitted, data)
     if others:
-        _show_differences(others)
+        heads = ("beside", "questions", "score less its", "right less its", "wrong less its")
+        table = Table(*heads, caption="by halves, 95 %")
+        for other, less in others:
+            estimates = (less.score, less.accuracy, less.hallucination)
+            cells = (f"{one.value:+.3f} [{one.low:+.2f}, {one.high:+.2f}]" for one in estimates)
+            table.add_row(other.name, str(less.questions), *cells)
+        out.print(table)
     say(f"risk and coverage: {report / 'risk_coverage.png'}", "dim")
     return _install(fitted, data, folders, generator, to or FITTED / f"{generator.rpartition('/')[2]}.json")
 
@@ -242,16 +246,6 @@ def _show_cautions(fitted: "Fitted", data: "Data") -> None:
         silent = 1 - earned.right - earned.wrong
         shares = (f"{share:.1%}" for share in (earned.right, earned.wrong, silent))
         table.add_row(caution, f"{cost:g}", _lines(fitted, caution), *shares, f"{earned.score:+.3f}")
-    out.print(table)
-
-
-def _show_differences(others: "Sequence[tuple[Path, Difference]]") -> None:
-    heads = ("beside", "questions", "score less its", "right less its", "wrong less its")
-    table = Table(*heads, caption="by halves, 95 %")
-    for folder, less in others:
-        estimates = (less.score, less.accuracy, less.hallucination)
-        cells = (f"{one.value:+.3f} [{one.low:+.2f}, {one.high:+.2f}]" for one in estimates)
-        table.add_row(folder.name, str(less.questions), *cells)
     out.print(table)
 
 

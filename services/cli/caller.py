@@ -35,8 +35,6 @@ class Caller:
     """Calls to the service at `url`; all raise Unreachable when nobody answers, and Refused when it refuses.
 
     Args:
-        service: its name, for people.
-        call_s: seconds that a call may take.
         token: the mesh's, where it has one.
         key: of the gateway, where `url` is one and asks for it.
     """

@@ -9,11 +9,7 @@ from rich.table import Table
 from services.cli.console import err, fail, out, say, write
 from services.cli.ending import USAGE, ends
 
-app = typer.Typer(
-    name="classifier",
-    help="Train and evaluate the classifier of questions.",
-    no_args_is_help=True,
-)
+app = typer.Typer(name="classifier", help="Train and evaluate the classifier of questions.", no_args_is_help=True)
 
 Generator = Annotated[str, typer.Option(help="Root of an OpenAI-compatible server.")]
 

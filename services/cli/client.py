@@ -22,13 +22,7 @@ OnStage = Callable[[StageEvent], None]
 async def ask(
     http: httpx.AsyncClient, url: str, body: dict[str, Any], *, budget_s: float, on_stage: OnStage
 ) -> AnswerResponse:
-    """Post a question and follow its stages until the answer.
-
-    Args:
-        url: the gateway's root.
-        body: the JSON of an `AnswerRequest`.
-        budget_s: seconds until the answer is due.
-        on_stage: called as each stage starts and ends.
+    """The answer to a question, `body`; `on_stage` is called as each stage starts and ends.
 
     Raises:
         Refused: the gateway refused the question or failed.
@@ -56,11 +50,7 @@ async def ask(
 
 
 async def confidence_lack(url: str, api_key: str = "", transport: httpx.AsyncBaseTransport | None = None) -> str:
-    """What the gateway lacks to weigh its generator's answers, in words; empty where it lacks nothing or is silent.
-
-    Args:
-        url: the gateway's root.
-    """
+    """What the gateway lacks to weigh its generator's answers, in words; empty where it lacks nothing or is silent."""
     # The gateway's modules, which no other command should wait for.
     from services.gateway.health import Services
 
@@ -75,10 +65,7 @@ async def confidence_lack(url: str, api_key: str = "", transport: httpx.AsyncBas
 def http_client(api_key: str = "", transport: httpx.AsyncBaseTransport | None = None) -> httpx.AsyncClient:
     """A client without a time-out on reads: the budget bounds the whole."""
     return httpx.AsyncClient(
-        transport=transport,
-        timeout=httpx.Timeout(None, connect=CONNECT_S),
-        headers=bearer(api_key),
-        trust_env=False,
+        transport=transport, timeout=httpx.Timeout(None, connect=CONNECT_S), headers=bearer(api_key), trust_env=False
     )
 
 

@@ -82,11 +82,7 @@ class CollectionClient(Caller):
 
 
 def ingest_patiently(
-    client: CollectionClient,
-    name: str,
-    documents: Sequence[Document],
-    *,
-    pause: Callable[[float], None] = time.sleep,
+    client: CollectionClient, name: str, documents: Sequence[Document], *, pause: Callable[[float], None] = time.sleep
 ) -> IngestResponse:
     """Write a batch, in smaller ones where it takes the retriever too long, and again where it is busy.
 
@@ -102,8 +98,19 @@ def ingest_patiently(
         if error.problem.status != GATEWAY_TIMEOUT or not can_split:
             raise
     middle = len(documents) // 2
-    halves = (documents[:middle], documents[middle:])
-    return _joined([ingest_patiently(client, name, half, pause=pause) for half in halves], middle)
+    first = ingest_patiently(client, name, documents[:middle], pause=pause)
+    second = ingest_patiently(client, name, documents[middle:], pause=pause)
+    moved = [
+        item.model_copy(update={"stage": f"document:{int(item.stage.partition(':')[2]) + middle}"})
+        for item in second.skipped
+    ]
+    return IngestResponse(
+        added=first.added + second.added,
+        unchanged=first.unchanged + second.unchanged,
+        replaced=first.replaced + second.replaced,
+        points=first.points + second.points,
+        skipped=(*first.skipped, *moved),
+    )
 
 
 def put_patiently(
@@ -132,18 +139,3 @@ def _repeated(call: Callable[[], Result], passing: Collection[int], pause: Calla
                 raise
             pause(PAUSE_S * 2**retry)
     return call()
-
-
-def _joined(responses: Sequence[IngestResponse], middle: int) -> IngestResponse:
-    first, second = responses
-    moved = [
-        item.model_copy(update={"stage": f"document:{int(item.stage.partition(':')[2]) + middle}"})
-        for item in second.skipped
-    ]
-    return IngestResponse(
-        added=first.added + second.added,
-        unchanged=first.unchanged + second.unchanged,
-        replaced=first.replaced + second.replaced,
-        points=first.points + second.points,
-        skipped=(*first.skipped, *moved),
-    )

@@ -129,15 +129,8 @@ class Entry:
         text = self.document.text if self.document else ""
         return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
-    def of(self, source: str) -> "Entry":
-        """The same document, from that corpus."""
-        return self._with(source=source)
-
-    def without_text(self) -> "Entry":
-        """The same document without its text, small enough for a plan of a million."""
-        return self._with(text="")
-
-    def _with(self, **values: str) -> "Entry":
+    def copy_with(self, **values: str) -> "Entry":
+        """The same entry with other values in its document, if it has one."""
         return replace(self, document=self.document.model_copy(update=values)) if self.document else self
 
 
@@ -167,7 +160,6 @@ def read(files: Sequence[Path], root: Path, keys: Keys, source: str = "") -> Ite
     Args:
         root: names of documents are paths below it; a file's id is of where it lies, so that another folder's file of
             the same name is another document, and a later version of this one replaces it.
-        keys: of records.
         source: the name of the corpus; where it lies, in a digest, when empty.
     """
     folder = (root if root.is_dir() else root.parent).resolve()
@@ -178,13 +170,7 @@ def read(files: Sequence[Path], root: Path, keys: Keys, source: str = "") -> Ite
 
 
 def read_one(path: Path, name: str, place: Path, keys: Keys, source: str) -> Iterator[Entry]:
-    """The documents of a file.
-
-    Args:
-        path: the file to read.
-        name: of the document, or of all its records.
-        place: the path that its id is a digest of, where it is one document.
-    """
+    """The documents of a file, whose name, and the path that an id is a digest of, may be those of a copy."""
     if path.name.lower().endswith(RECORDS):
         yield from _records(path, name, keys, source)
     elif path.suffix.lower() == PARQUET:
@@ -195,7 +181,11 @@ def read_one(path: Path, name: str, place: Path, keys: Keys, source: str) -> Ite
 
 def source_of(folder: Path) -> str:
     """The source of a folder's documents where the corpus has no name: a digest of its path."""
-    return blake2b(os.fsencode(folder.resolve()), digest_size=8).hexdigest()
+    return _digest(folder.resolve())
+
+
+def _digest(path: Path) -> str:
+    return blake2b(os.fsencode(path), digest_size=8).hexdigest()
 
 
 @lru_cache(maxsize=4096)
@@ -215,7 +205,7 @@ def field_name(name: str) -> str:
 def _file(path: Path, name: str, place: Path, source: str) -> Entry:
     kind = FORMATS.get(path.suffix.lower())
     media_type = FILES.get(path.suffix.lower())
-    id = _id(place)
+    id = f"{_digest(place)}:{place.name}"[:MAX_ID]
     try:
         size = path.stat().st_size
         if media_type:
@@ -252,7 +242,7 @@ def _rows(path: Path, name: str, keys: Keys, source: str) -> Iterator[Entry]:
             nbytes = path.stat().st_size // max(1, opened.metadata.num_rows)
             records = (record for batch in opened.iter_batches(ROWS) for record in batch.to_pylist())
             for number, record in enumerate(records, 1):
-                yield _document(f"{name}:{number}", nbytes, record, keys, unnamed).of(source)
+                yield _document(f"{name}:{number}", nbytes, record, keys, unnamed).copy_with(source=source)
     except (OSError, ArrowException) as error:
         yield Entry(f"{name}:{number + 1}", 0, problem=f"the rest cannot be read: {error}")
     yield from _left_out(name, unnamed)
@@ -274,7 +264,9 @@ def _records(path: Path, name: str, keys: Keys, source: str) -> Iterator[Entry]:
         with path.open("rb") as raw, jsonl.open_bytes(path) as opened:
             # How much of a packed file is read is known only at its end.
             for number, line in jsonl.bounded_lines(opened, path):
-                yield _record(f"{name}:{number}", 0 if packed else len(line), line, keys, unnamed).of(source)
+                yield _record(f"{name}:{number}", 0 if packed else len(line), line, keys, unnamed).copy_with(
+                    source=source
+                )
             if packed:
                 raw.seek(0, 2)
                 yield Entry(name, raw.tell())
@@ -334,11 +326,6 @@ def _fields(values: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
 
 def _text(value: object) -> str:
     return "" if value is None else str(value)
-
-
-def _id(place: Path) -> str:
-    digest = blake2b(os.fsencode(place), digest_size=8).hexdigest()
-    return f"{digest}:{place.name}"[:MAX_ID]
 
 
 def _checked(name: str, nbytes: int, body: dict[str, Any]) -> Entry:

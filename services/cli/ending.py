@@ -66,12 +66,7 @@ def settings_of(kind: type[Settings]) -> Settings:
 
 
 def wrong(error: ValidationError, prefix: str = "", spelled: Any = str) -> str:
-    """The message of a validation error: the first few fields by name, each with its problem.
-
-    Args:
-        prefix: before each field's name.
-        spelled: how a name is written.
-    """
+    """The message of a validation error: the first few fields, as users spell them, each with its problem."""
     errors = error.errors()[:MOST_ERRORS]
     parts = ((".".join(map(str, item["loc"])), item["msg"].removeprefix("Value error, ")) for item in errors)
     return "; ".join(f"{prefix}{spelled(name)}: {message}" if name else message for name, message in parts)

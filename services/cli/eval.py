@@ -133,12 +133,7 @@ async def ask_questions(
                     say(_line(source, progress))
 
             progress = await runs.run(
-                order,
-                llm if tokenizer else None,
-                on_plan=begin,
-                on_progress=advance,
-                on_skip=skip,
-                transport=transport,
+                order, llm if tokenizer else None, on_plan=begin, on_progress=advance, on_skip=skip, transport=transport
             )
     if skipped > MAX_NAMED_SKIPS:
         warn(f"left out: {skipped} lines in all, named in {order.folder.path / 'run.json'}")
@@ -296,9 +291,7 @@ def _names(folders: list[Path]) -> list[str]:
 
 @app.command()
 def check(
-    sources: Sources,
-    timed: Timed = False,
-    seed: Annotated[int, typer.Option(help="Which shuffles.")] = 0,
+    sources: Sources, timed: Timed = False, seed: Annotated[int, typer.Option(help="Which shuffles.")] = 0
 ) -> None:
     """Try the judge `rules` on the gold answers alone: each against itself, and against another's."""
     from lab.evaluator.data import Source

@@ -3,7 +3,7 @@
 import atexit
 import json
 import readline
-from collections.abc import Callable
+from collections.abc import Mapping
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -38,15 +38,12 @@ class KgClient(Caller):
         super().__init__("KG-API-parser", url, CALL_S, token=token)
 
     def ask(self, request: KgRequest) -> KgResponse:
-        """Facts for a question."""
         return self.call("POST", "/kg/query", KgResponse, request)
 
     def run(self, request: KgExecuteRequest) -> KgResponse:
-        """Facts of a program."""
         return self.call("POST", "/kg/execute", KgResponse, request)
 
     def catalogue(self) -> KgCatalogue:
-        """The functions that programs may call."""
         return self.call("GET", "/kg/catalogue", KgCatalogue)
 
 
@@ -81,33 +78,16 @@ def _rows(console: Console, statement: KgStatement) -> None:
         console.print(Text(f"             {statement.row_count - ROWS_SHOWN} more", style="dim"))
 
 
-class Completer:
-    """Completes functions anywhere, and the keys of the function whose call stands before the cursor.
-
-    Args:
-        functions: the catalogue.
-        line: the text up to the cursor.
-    """
-
-    def __init__(self, functions: tuple[KgFunction, ...], line: Callable[[], str]) -> None:
-        self._functions = {function.name: function for function in functions}
-        self._line = line
-
-    def __call__(self, text: str, state: int) -> str | None:
-        """Readline's protocol: the `state`-th completion of `text`, None after the last."""
-        options = self.options(text)
-        return options[state] if state < len(options) else None
-
-    def options(self, text: str) -> list[str]:
-        before = self._line()
-        last = max(self._functions, key=lambda name: before.rfind(f"{name}("), default="")
-        is_call = last and f"{last}(" in before
-        options: list[str] = []
-        if is_call:
-            options += [*(key.name for key in self._functions[last].keys), *self._functions[last].facets]
-        if not is_call or text.startswith("get"):
-            options += self._functions
-        return sorted({option for option in options if option.startswith(text)})
+def completions(functions: Mapping[str, KgFunction], line: str, text: str) -> list[str]:
+    """Functions, or keys of the function that the line calls before the cursor, which begin with `text`."""
+    last = max(functions, key=lambda name: line.rfind(f"{name}("), default="")
+    is_call = last and f"{last}(" in line
+    options: list[str] = []
+    if is_call:
+        options += [*(key.name for key in functions[last].keys), *functions[last].facets]
+    if not is_call or text.startswith("get"):
+        options += functions
+    return sorted({option for option in options if option.startswith(text)})
 
 
 def shell(client: KgClient, console: Console, history: Path, *, domain: str, query_time: str) -> None:
@@ -116,9 +96,15 @@ def shell(client: KgClient, console: Console, history: Path, *, domain: str, que
     Raises:
         Unreachable: there is no service at all.
     """
-    functions = client.catalogue().functions
+    functions = {function.name: function for function in client.catalogue().functions}
     domain = domain or "movie"
-    readline.set_completer(Completer(functions, readline.get_line_buffer))
+
+    def complete(text: str, state: int) -> str | None:
+        """Readline's protocol: the `state`-th completion of `text`, None after the last."""
+        options = completions(functions, readline.get_line_buffer(), text)
+        return options[state] if state < len(options) else None
+
+    readline.set_completer(complete)
     readline.set_completer_delims(" \t\n\"'()[]*,-=;")
     readline.parse_and_bind("tab: complete")
     if history.exists():
@@ -141,7 +127,7 @@ def shell(client: KgClient, console: Console, history: Path, *, domain: str, que
             case ".help":
                 console.print(Text(HELP, style="dim"))
             case ".functions":
-                for function in functions:
+                for function in functions.values():
                     parameters = ", ".join(function.parameters)
                     console.print(Text(f"{function.domain:>8}  {function.name}({parameters}): {function.summary}"))
             case ".domain":

@@ -2,7 +2,7 @@
 
 import itertools
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -59,14 +59,14 @@ class Tally:
     skips: list[str] = field(default_factory=list)
     began: float = field(default_factory=time.monotonic)
 
-    def count(self, batch: list[Entry], response: IngestResponse) -> None:
-        self.documents += len(batch)
+    def count(self, names: list[str], response: IngestResponse) -> None:
+        self.documents += len(names)
         self.added += response.added
         self.unchanged += response.unchanged
         self.replaced += response.replaced
         self.points += response.points
         for item in response.skipped:
-            name = batch[int(item.stage.partition(":")[2])].name
+            name = names[int(item.stage.partition(":")[2])]
             self.skip(name, f"{item.reason}: {item.detail.partition(': ')[2]}")
 
     def skip(self, name: str, why: str) -> None:
@@ -144,13 +144,8 @@ def index(
     if engine == "ray":
         if sync or share.count > 1:
             fail("--engine ray goes without --sync and --shard", USAGE)
-
-        def create() -> None:
-            with connected(gateway) as client:
-                client.create(collection, request)
-
-        uri = place if "://" in place else str(Path(place).resolve())
-        _on_ray(create, uri, collection, keys, source, (encoders, gpus, streams), (vectors_to, vectors))
+        cluster = (encoders, gpus, streams)
+        _on_ray(gateway, collection, request, place, keys, source, cluster, vectors_to=vectors_to, vectors=vectors)
         return
     path = Path(place)
     with ends(usage=(BadInput,)):
@@ -175,13 +170,16 @@ def index(
 
 
 def _on_ray(
-    create: Callable[[], None],
-    uri: str,
+    gateway: str,
     name: str,
+    request: CreateCollection,
+    place: str,
     keys: Keys,
     source: str,
     cluster: tuple[int, float, int],
-    vectors: tuple[str, bool],
+    *,
+    vectors_to: str,
+    vectors: bool,
 ) -> None:
     try:
         from services.cli import ray_index
@@ -195,11 +193,13 @@ def _on_ray(
         target = Target(name, settings_of(RetrieverSettings))
         # Refuses the embedded store before a collection is made in it.
         target.store()
-        create()
-        corpus, layout = ray_index.Corpus(uri, keys, source), ray_index.Cluster(*cluster)
-        outcome = ray_index.index(corpus, target, layout, vectors_to=vectors[0], vectors=vectors[1])
-    if vectors[0]:
-        write(vectors[0])
+        with connected(gateway) as client:
+            client.create(name, request)
+        corpus = ray_index.Corpus(place if "://" in place else str(Path(place).resolve()), keys, source)
+        layout = ray_index.Cluster(*cluster)
+        outcome = ray_index.index(corpus, target, layout, vectors_to=vectors_to, vectors=vectors)
+    if vectors_to:
+        write(vectors_to)
         return
     for line in outcome.problems:
         warn(f"  {line}")
@@ -269,7 +269,8 @@ def _request(encoders: list[str], whole: bool, indexed: list[str]) -> CreateColl
 def _ingest(client: CollectionClient, name: str, entries: Iterable[Entry], nbytes: int, tally: Tally) -> None:
     limit = FIRST_CHARS
     entries = iter(entries)
-    with _bar() as bar:
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TextColumn("{task.fields[rate]}"))
+    with Progress(*columns, TimeRemainingColumn(), console=err, transient=True) as bar:
         task = bar.add_task("indexing", total=nbytes, rate="")
         while batch := _batch(entries, limit):
             for entry in batch:
@@ -277,12 +278,12 @@ def _ingest(client: CollectionClient, name: str, entries: Iterable[Entry], nbyte
                     tally.skip(entry.name, entry.problem)
                 elif entry.upload:
                     _put(client, name, entry.upload, entry.name, tally)
-            documents = [entry.document for entry in batch if entry.document is not None]
+            documents = [(entry.name, entry.document) for entry in batch if entry.document is not None]
             if documents:
                 began = time.monotonic()
-                response = ingest_patiently(client, name, documents)
+                response = ingest_patiently(client, name, [document for _, document in documents])
                 seconds = max(1e-3, time.monotonic() - began)
-                tally.count([entry for entry in batch if entry.document is not None], response)
+                tally.count([entry_name for entry_name, _ in documents], response)
                 chars = sum(entry.chars for entry in batch)
                 # Half of the way at most, since one batch of unchanged documents says nothing of the next.
                 limit = int(min(MOST_CHARS, max(16 * 1024, 2 * limit), max(16 * 1024, chars * TARGET_S / seconds)))
@@ -358,15 +359,3 @@ def _batch(entries: Iterator[Entry], limit: int) -> list[Entry]:
         if chars >= limit:
             break
     return batch
-
-
-def _bar() -> Progress:
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TaskProgressColumn(),
-        TextColumn("{task.fields[rate]}"),
-        TimeRemainingColumn(),
-        console=err,
-        transient=True,
-    )

@@ -28,8 +28,7 @@ app = typer.Typer(name="kg", help="Fill the knowledge graph, and ask it.", no_ar
 app.add_typer(own)
 
 Domain = Annotated[
-    str,
-    typer.Option(help="movie, finance, music, sports, open or one of yours: where functions are looked for first."),
+    str, typer.Option(help="movie, finance, music, sports, open or one of yours: where functions are looked for first.")
 ]
 Database = Annotated[str, typer.Option(help="URL of the graph's database; CRAGMESH_KG_DATABASE when not given.")]
 

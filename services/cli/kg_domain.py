@@ -38,9 +38,7 @@ def new(
 
 
 @app.command()
-def check(
-    folder: Annotated[Path, typer.Argument(help="The folder of a domain, or one of several.")],
-) -> None:
+def check(folder: Annotated[Path, typer.Argument(help="The folder of a domain, or one of several.")]) -> None:
     """Say what is wrong with a domain by file, line and key, and what people will not be understood by."""
     from services.kg.lint import Finding, lint
 

@@ -36,12 +36,7 @@ IN_EFFECT_S = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A gateway, and whom it asks.
-
-    Args:
-        folder: where the questions, the run and the pictures are.
-        shard: of the questions, which are asked.
-    """
+    """A gateway, whom it asks, and the folder of questions, run and pictures."""
 
     url: str
     api_key: str
@@ -52,11 +47,6 @@ class Target:
     @property
     def run(self) -> Path:
         return self.folder / (f"{RUN}-{self.shard.index}-of-{self.shard.count}" if self.shard.count > 1 else RUN)
-
-
-def confidence_dir(settings: EvaluatorSettings) -> Path:
-    """The folder in which the gateway of this machine looks for fitted confidences."""
-    return project_root() / settings.confidence_dir
 
 
 async def target(settings: EvaluatorSettings, urls: MeshUrls, folder: Path | None, shard: Shard = WHOLE) -> Target:

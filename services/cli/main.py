@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 from dotenv import load_dotenv
+from typer.core import TyperGroup
 
 from proto.answer import MAX_BUDGET_S, MIN_BUDGET_S
 from services.cli import ask as asking
@@ -19,12 +20,11 @@ from services.cli.ending import PROBLEM, UNREACHABLE, USAGE, Result, ends, run_t
 from services.cli.eval import app as evaluation
 from services.cli.export import export, feedback
 from services.cli.fetch import fetch
-from services.cli.group import Commands
 from services.cli.index import collections, index
 from services.cli.kg import app as knowledge
 from services.cli.mcp import mcp
 from services.cli.options import AsJson, QueryTime, Strategy
-from services.cli.papers.commands import app as papers
+from services.cli.papers import app as papers
 from services.cli.plan import plan
 from services.cli.progress_table import ProgressTable
 from services.cli.questions import BadInput
@@ -39,6 +39,24 @@ EXIT_CODES = (
     "Exit codes: 0 done (an answer, also `i don't know`), 1 a problem, 2 wrong usage, 3 the mesh is not reachable or "
     "not ready, 130 interrupted."
 )
+
+
+class Commands(TyperGroup):
+    """Where `lab` is not installed, as in a service's image, the commands that need it say so."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except ModuleNotFoundError as error:
+            if (error.name or "").partition(".")[0] != "lab":
+                raise
+            fail(
+                f"`cragmesh {ctx.invoked_subcommand}` measures or teaches, and the package `lab` that does so is not "
+                "installed here: images of services lack it. Use the image `cragmesh/evaluator` or `cragmesh/trainer`, "
+                "or a checkout of the project",
+                PROBLEM,
+            )
+
 
 app = typer.Typer(
     name="cragmesh",
@@ -66,8 +84,7 @@ app.command()(mcp)
 app.command()(plan)
 
 BudgetS = Annotated[
-    float | None,
-    typer.Option("--budget", min=MIN_BUDGET_S, max=MAX_BUDGET_S, help="Seconds until the answer is due."),
+    float | None, typer.Option("--budget", min=MIN_BUDGET_S, max=MAX_BUDGET_S, help="Seconds until the answer is due.")
 ]
 Pages = Annotated[list[Path] | None, typer.Option(help="A page to answer from (.html, .htm, .txt); repeat it.")]
 Folder = Annotated[Path | None, typer.Option(help="A folder of pages to answer from.")]

@@ -62,13 +62,7 @@ def counted(work: str, total: int | None = None, *, line_every: int = 0) -> Iter
 
 
 class ProgressLog:
-    """A bar on a terminal, lines of JSON elsewhere.
-
-    Args:
-        bar: its fields are what `update` is given besides.
-        log_s: seconds between two lines.
-        begin_s: seconds before the first.
-    """
+    """A bar on a terminal, elsewhere a line of JSON every `log_s` seconds, the first after `begin_s`."""
 
     def __init__(self, bar: Progress, log_s: float, *, begin_s: float = 0.0) -> None:
         self._bar = bar
@@ -84,11 +78,7 @@ class ProgressLog:
         self._bar.stop()
 
     def update(self, line: Mapping[str, object], *, at_once: bool = False, **bar: Any) -> None:
-        """Show the bar's state, or the line where it is due.
-
-        Args:
-            at_once: write the line also where it is not due.
-        """
+        """Show the bar with these fields, or the line where it is due, or `at_once`."""
         if self._bar.console.is_terminal:
             if self._task is None:
                 self._task = self._bar.add_task("", **bar)

@@ -33,12 +33,7 @@ STYLES: dict[State, str] = {
 
 
 class ProgressTable:
-    """The state of each service, and since when.
-
-    Args:
-        names: the services, in the order of the rows.
-        console: where to show it.
-    """
+    """The state of each service, and since when."""
 
     def __init__(self, names: Sequence[str], console: Console) -> None:
         self._console = console

@@ -29,11 +29,7 @@ BAR_WIDTH = 32
 
 
 class LiveStages:
-    """The stages of a running question, and the time left.
-
-    Args:
-        budget_s: seconds until the answer is due.
-    """
+    """The stages of a running question, and the time left."""
 
     def __init__(self, budget_s: float) -> None:
         self._events: dict[str, StageEvent] = {}
@@ -247,10 +243,7 @@ def _bar(timing: StageTiming, total_ms: float) -> Text:
     queue = min(length, round(timing.queue_ms * scale))
     inference = min(length - queue, round(timing.inference_ms * scale))
     return Text.assemble(
-        " " * first,
-        ("█" * queue, "yellow"),
-        ("█" * inference, "green"),
-        ("█" * (length - queue - inference), "blue"),
+        " " * first, ("█" * queue, "yellow"), ("█" * inference, "green"), ("█" * (length - queue - inference), "blue")
     )
 
 

@@ -17,13 +17,12 @@ from services.generator.doctor import require
 from services.generator.errors import GeneratorError
 from services.generator.launch import base_model, command
 from services.generator.settings import GeneratorSettings
-from services.generator.sizes import Size
 from services.kit.settings import MeshUrls
 
 # What the gateway is started after.
 MODELS = ("generator", "retriever", "reranker", "classifier", "kg")
-# The embedded model that writes SQL, and the setting that says so.
-WRITES_SQL, SQL = "large", "CRAGMESH_KG_SQL"
+# The embedded model that writes SQL.
+WRITES_SQL = "large"
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 
 
@@ -44,12 +43,9 @@ class Service:
     """One service of the mesh.
 
     Args:
-        name: its name, in pid files, logs and tables.
-        url: its root.
         launch: how to start it, NotPrepared when something is missing; None for a service that others run.
         after: names of the services that it is started after.
         ready_path: answers 2xx once the service is ready.
-        start_timeout_s: the longest it may take to be ready.
         headers: sent with every probe.
     """
 
@@ -114,9 +110,9 @@ def root(name: str, urls: MeshUrls) -> str:
 
 
 def model_environment() -> dict[str, str]:
-    """Defaults for a process that runs a model; what is set already stays."""
+    """Defaults for a process that runs a model."""
     threads = os.environ.get("CRAGMESH_THREADS") or str(min(2, len(os.sched_getaffinity(0))))
-    defaults = {
+    return {
         # Threads that spin for long between two operations take the cores from the other models of the mesh, ten times
         # as slow then; those that never spin are a fifth slower alone.
         "GOMP_SPINCOUNT": "1000",
@@ -128,44 +124,25 @@ def model_environment() -> dict[str, str]:
         # The last lines before a crash are the ones that matter.
         "PYTHONUNBUFFERED": "1",
     }
-    return {name: value for name, value in defaults.items() if name not in os.environ}
 
 
-def reader_environment() -> dict[str, str]:
-    """The gateway's context length and speeds for the embedded model's size; what is set already stays.
+def embedded_model_environment(service: str) -> dict[str, str]:
+    """Defaults that follow from the embedded model: the gateway's context length and speeds, the graph's SQL.
 
     Empty where no embedded model is prepared: the gateway's own defaults are the small one's.
     """
-    if (embedded := _embedded()) is None:
-        return {}
-    settings, size = embedded
-    defaults = {
-        "CRAGMESH_MAX_CONTEXT_TOKENS": str(context_tokens(settings, size)),
-        "CRAGMESH_PREFILL_TOKENS_PER_S": f"{prefill_tokens_per_s(settings, size):.0f}",
-        "CRAGMESH_DECODE_TOKENS_PER_S": f"{size.decode_tokens_per_s:g}",
-    }
-    return {name: value for name, value in defaults.items() if name not in os.environ}
-
-
-def graph_environment() -> dict[str, str]:
-    """Whether the embedded model writes SQL for domains of one's own: the large one does; what is set already stays."""
-    embedded = _embedded()
-    writes = embedded is not None and embedded[1].name == WRITES_SQL and SQL not in os.environ
-    return {SQL: "1"} if writes else {}
-
-
-def _embedded() -> tuple[GeneratorSettings, Size] | None:
-    """The settings and the size of the embedded model; None where none is prepared."""
     try:
         settings = GeneratorSettings()
         size = size_of(base_model(settings))
     except (GeneratorError, ValidationError):
-        return None
-    return (settings, size) if size is not None else None
-
-
-# What follows from the embedded model, by the service that is told.
-EMBEDDED = {"gateway": reader_environment, "kg": graph_environment}
+        return {}
+    if size and service == "gateway":
+        return {
+            "CRAGMESH_MAX_CONTEXT_TOKENS": str(context_tokens(settings, size)),
+            "CRAGMESH_PREFILL_TOKENS_PER_S": f"{prefill_tokens_per_s(settings, size):.0f}",
+            "CRAGMESH_DECODE_TOKENS_PER_S": f"{size.decode_tokens_per_s:g}",
+        }
+    return {"CRAGMESH_KG_SQL": "1"} if size and service == "kg" and size.name == WRITES_SQL else {}
 
 
 def _ours(
@@ -176,9 +153,10 @@ def _ours(
     def launch() -> Launch:
         addresses = {f"CRAGMESH_{other.upper()}_URL": root(other, urls) for other in (*after, *knows)}
         port = {f"CRAGMESH_{name.upper()}_PORT": str(urlsplit(url).port or 80)}
-        made = EMBEDDED.get(name) if "generator_url" not in urls.model_fields_set else None
-        own = made() if made is not None else {}
-        return Launch((sys.executable, "-m", f"services.{name}"), model_environment() | own | addresses | port)
+        own = {} if "generator_url" in urls.model_fields_set else embedded_model_environment(name)
+        # What the shell has set stays.
+        defaults = {key: value for key, value in (model_environment() | own).items() if key not in os.environ}
+        return Launch((sys.executable, "-m", f"services.{name}"), defaults | addresses | port)
 
     here = urlsplit(url).hostname in LOOPBACK
     return Service(name, url, launch if here else None, after=after, start_timeout_s=start_timeout_s)

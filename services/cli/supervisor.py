@@ -92,7 +92,6 @@ class Supervisor:
     """The services of one run folder.
 
     Args:
-        services: the mesh, dependencies named in `Service.after`.
         run_dir: where pid files and logs are.
         cwd: working directory of the services.
         start_timeout_s: replaces each service's own.

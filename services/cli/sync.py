@@ -15,11 +15,7 @@ from services.cli.corpus import Entry
 
 @dataclass(slots=True)
 class Plan:
-    """The differences of a folder from a collection.
-
-    Attributes:
-        removed: ids of documents whose files are gone.
-    """
+    """The differences of a folder from a collection; its entries, of which there may be a million, have no text."""
 
     added: list[Entry] = field(default_factory=list)
     replaced: list[Entry] = field(default_factory=list)
@@ -55,11 +51,11 @@ def compare(entries: Iterable[Entry], documents: Mapping[str, DocumentInfo]) -> 
         elif not entry.id:
             plan.problems.append(Entry(entry.name, entry.nbytes, problem="a record without an id cannot be followed"))
         elif (document := documents.get(entry.id)) is None:
-            added.append((entry.without_text(), entry.digest))
+            added.append((entry.copy_with(text=""), entry.digest))
         elif document.digest == entry.digest and document.state == "complete":
             plan.unchanged += 1
         else:
-            plan.replaced.append(entry.without_text())
+            plan.replaced.append(entry.copy_with(text=""))
         ids.add(entry.id)
     gone: defaultdict[tuple[str, str], list[DocumentInfo]] = defaultdict(list)
     for document in documents.values():

@@ -18,6 +18,7 @@ from services.cli.progress import counted
 from services.kit.shard import WHOLE, Shard
 
 FOLDER = Path("out/train")
+TASKS = ("answer", "kg-api")
 
 
 def synthesise(
@@ -124,17 +125,14 @@ def examples(
     """
     if task != "answer":
         return _programs(count, seed, domain, share)
-    return _answers(_records(count, seed, domain, prose, prose_share), seed, share)
-
-
-def _records(count: int, seed: int, domain: str, prose: Path | None, share: float) -> Iterator[Any]:
     from lab.trainer import pairs
     from lab.trainer.synthesise import answers
     from lab.trainer.synthesise.reading import records
 
-    if not (prose and round(count * share)):
-        return answers.generate(count, seed, domain)
-    return records.mingled(records.generate(pairs.read([prose]), round(count * share), seed), count, seed)
+    if prose and (about_prose := round(count * prose_share)):
+        mingled = records.mingled(records.generate(pairs.read([prose]), about_prose, seed), count, seed)
+        return _answers(mingled, seed, share)
+    return _answers(answers.generate(count, seed, domain), seed, share)
 
 
 def _numbered(share: Shard, prefix: str, items: Iterator[Any]) -> Iterator[tuple[str, Any]]:
@@ -188,6 +186,3 @@ def _programs(count: int, seed: int, domain: str, share: Shard) -> Iterator[Any]
             source=f"synthetic:{seed}",
             query=pair.query,
         )
-
-
-TASKS = ("answer", "kg-api")

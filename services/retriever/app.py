@@ -56,18 +56,22 @@ router.include_router(collections)
 
 async def _ready(request: Request) -> Readiness:
     state: State = await kit.state_of(request)
-    described, trouble = state["engine"].describe(), state["runs"].trouble
-    detail = trouble or described["detail"]
-    described["detail"] = "; ".join(filter(None, (detail, state["collections"].warning)))
-    return Readiness(ready=not trouble, service="retriever", **described)
+    encoder, trouble = state["engine"].encoder, state["runs"].trouble
+    precision = encoder.precision
+    return Readiness(
+        ready=not trouble,
+        service="retriever",
+        model=encoder.name,
+        device=precision.device,
+        precision=precision.dtype,
+        detail="; ".join(filter(None, (trouble or precision.reason, state["collections"].warning))),
+    )
 
 
 def create_app(settings: RetrieverSettings | None = None, *, store: Store | None = None) -> FastAPI:
-    """The retriever's application; its model is loaded and warmed before it takes requests.
+    """The retriever's application, with the settings' own store unless another is given.
 
-    Args:
-        settings: read from the environment when None.
-        store: where collections are kept; the settings' own when None.
+    Its model is loaded and warmed before it takes requests.
     """
     settings = settings or RetrieverSettings()
     metrics = Metrics("retriever")

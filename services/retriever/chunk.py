@@ -7,6 +7,7 @@ A chunk is a slice of the text without changes, so that a citation can point to 
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import ClassVar, Literal, Protocol, Self
 
 import sentencex
@@ -174,11 +175,7 @@ class SentenceGroups:
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """Runs of 500 tokens of the encoder, with which WeKnow had its best results.
-
-    Args:
-        tokenizer: of `load_tokenizer`, without truncation and padding.
-    """
+    """Runs of 500 tokens of the encoder, with which WeKnow had its best results."""
 
     tokenizer: Tokenizer
     size: int = 500
@@ -223,6 +220,7 @@ def build_chunker(name: str, *, parent_chars: int = 0, tokenizer: Tokenizer | No
     return CHUNKERS[name](parent_chars, tokenizer)
 
 
+@lru_cache(maxsize=2)
 def load_tokenizer(path: str) -> Tokenizer:
     """A tokenizer from its `tokenizer.json`, without truncation and padding."""
     tokenizer = Tokenizer.from_file(path)

@@ -79,10 +79,3 @@ class PageCache:
             while self._nbytes > self._max_bytes:
                 _, (_, oldest_nbytes) = self._pages.popitem(last=False)
                 self._nbytes -= oldest_nbytes
-
-    def __len__(self) -> int:
-        return len(self._pages)
-
-    @property
-    def nbytes(self) -> int:
-        return self._nbytes

@@ -84,23 +84,18 @@ def clean_line(text: str, max_chars: int) -> str:
     return " ".join(clean_text(text[: 8 * max_chars]).split())[:max_chars].rstrip()
 
 
-def tame(html: str, max_chars: int = MAX_PAGE_CHARS) -> tuple[str, bool]:
-    """The page within all caps, and whether its end was cut off.
+def tame(html: str, max_chars: int = MAX_PAGE_CHARS) -> str:
+    """The page within all caps.
 
     Tags beyond a cap of depth are removed and their text stays; a tag with too many attributes loses them all; the page
     ends at `max_chars` characters or at tag `MAX_TAGS`.
     """
-    html = encodable(html)
-    truncated = len(html) > max_chars
-    tamer = _Tamer(html[:max_chars])
-    tamed = tamer.run()
-    return tamed, truncated or tamer.truncated
+    return _Tamer(encodable(html)[:max_chars]).run()
 
 
 @dataclass(slots=True)
 class _Tamer:
     html: str
-    truncated: bool = False
     stack: list[tuple[str, bool]] = field(default_factory=list)
     open: dict[str, int] = field(default_factory=dict)
     lists: int = 0
@@ -115,7 +110,6 @@ class _Tamer:
             if tag[2] is not None:
                 count += 1
                 if count > MAX_TAGS:
-                    self.truncated = True
                     html = html[: tag.start()]
                     break
                 name = tag[2].lower()

@@ -3,17 +3,14 @@
 from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from hashlib import blake2b
-from typing import Literal
 
-from tokenizers import Tokenizer
-
+from proto.base import Degradation
 from services.retriever.chunk import Chunk, Chunking, build_chunker, load_tokenizer
 from services.retriever.extract import Extraction, extract
-from services.retriever.markup import MAX_PAGE_CHARS
-from services.retriever.tables import MAX_TABLE_CHARS, Table, split_rows
+from services.retriever.tables import Table, split_rows
 
+# Of a page; the text after that is left out.
 MAX_TEXT_CHARS = 1_000_000
 # Pieces of a table, its head included: the encoders read about 600 characters of digits and bars.
 TABLE_CHILD_CHARS = 600
@@ -25,38 +22,19 @@ _BETWEEN_TABLES = "\n\n"
 
 
 @dataclass(frozen=True, slots=True)
-class Dropped:
-    """A page that is not extracted.
-
-    Attributes:
-        index: of the page, among all.
-        of: the first page with the same content, for a duplicate.
-    """
-
-    index: int
-    reason: Literal["empty", "duplicate"]
-    of: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class PageOptions:
     """How pages are processed; the same for all of a request.
 
     Attributes:
         parent_chars: 0 is the chunker's own size, as published.
-        table_chars: characters of Markdown that a page's tables may fill; ElectricSheep keeps 4,000.
         tokenizer: path of the encoder's `tokenizer.json`, for the chunker `tokens`.
-        max_text_chars: text after that is left out, and the page is reported as truncated.
     """
 
     extractor: str = "resiliparse"
     chunker: str = "passages"
     parent_chars: int = 0
     tables: bool = True
-    table_chars: int = MAX_TABLE_CHARS
     tokenizer: str = ""
-    max_page_chars: int = MAX_PAGE_CHARS
-    max_text_chars: int = MAX_TEXT_CHARS
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,18 +44,13 @@ class ProcessedPage:
     Attributes:
         text: the extracted text; may be empty.
         tables_markdown: all tables, parted by an empty line; the offsets of table chunks are in it.
-        tables: their number.
-        truncated: whether a cap cut off the page's end.
     """
 
     text: str
-    title: str = ""
-    language: str = ""
-    tables_markdown: str = ""
-    tables: int = 0
-    truncated: bool = False
-    child_spans: "array[int]" = field(default_factory=lambda: array("i"), repr=False)
-    parent_spans: "array[int]" = field(default_factory=lambda: array("i"), repr=False)
+    title: str
+    tables_markdown: str
+    child_spans: "array[int]" = field(repr=False)
+    parent_spans: "array[int]" = field(repr=False)
 
     def chunking(self) -> Chunking:
         """The chunks of the text, then those of the tables; parents are numbered through."""
@@ -101,23 +74,24 @@ def content_key(html: str) -> str:
     return blake2b(html.strip().encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
-def drop_duplicates(pages: Sequence[str]) -> tuple[list[int], list[Dropped]]:
+def drop_duplicates(pages: Sequence[str]) -> tuple[list[int], list[Degradation]]:
     """Indices of the distinct pages, and the pages that are empty or equal to an earlier one.
 
     Search results repeat pages: two in five, in some of CRAG's questions.
     """
     distinct: list[int] = []
-    dropped: list[Dropped] = []
+    dropped: list[Degradation] = []
     first: dict[str, int] = {}
     for index, html in enumerate(pages):
         if not html or html.isspace():
-            dropped.append(Dropped(index, "empty"))
+            dropped.append(Degradation(stage=f"page:{index}", reason="empty"))
             continue
         original = first.setdefault(content_key(html), index)
         if original == index:
             distinct.append(index)
         else:
-            dropped.append(Dropped(index, "duplicate", original))
+            detail = f"same as page {original}"
+            dropped.append(Degradation(stage=f"page:{index}", reason="duplicate", detail=detail))
     return distinct, dropped
 
 
@@ -131,43 +105,22 @@ def process_page(html: str, options: PageOptions, name: str = "") -> ProcessedPa
         ValueError: an unknown extractor or chunker, or `tokens` without a tokenizer.
         ExtractionError: the page defeated the extractor.
     """
-    page = extract(
-        html,
-        options.extractor,
-        name=name,
-        tables=options.tables,
-        table_chars=options.table_chars,
-        max_chars=options.max_page_chars,
-    )
-    return chunk_page(page, options)
+    return chunk_page(extract(html, options.extractor, name=name, tables=options.tables), options)
 
 
 def chunk_page(page: Extraction, options: PageOptions) -> ProcessedPage:
     """Chunk an extracted page; raises the ValueErrors of `process_page`."""
-    tokenizer = _tokenizer(options.tokenizer) if options.tokenizer else None
+    tokenizer = load_tokenizer(options.tokenizer) if options.tokenizer else None
     chunker = build_chunker(options.chunker, parent_chars=options.parent_chars, tokenizer=tokenizer)
-    text = page.text[: options.max_text_chars].rstrip()
+    text = page.text[:MAX_TEXT_CHARS].rstrip()
     chunking = chunker.chunk(text, page.language or "en")
     children, parents = _spans(chunking.children), _spans(chunking.parents)
     offset = 0
     for table in page.tables:
         _add_table(table, offset, children, parents)
         offset += len(table.markdown) + len(_BETWEEN_TABLES)
-    return ProcessedPage(
-        text=text,
-        title=page.title,
-        language=page.language,
-        tables_markdown=_BETWEEN_TABLES.join(table.markdown for table in page.tables),
-        tables=len(page.tables),
-        truncated=page.truncated or len(text) < len(page.text),
-        child_spans=children,
-        parent_spans=parents,
-    )
-
-
-@lru_cache(maxsize=2)
-def _tokenizer(path: str) -> Tokenizer:
-    return load_tokenizer(path)
+    tables_markdown = _BETWEEN_TABLES.join(table.markdown for table in page.tables)
+    return ProcessedPage(text, page.title, tables_markdown, children, parents)
 
 
 def _spans(chunks: list[Chunk]) -> "array[int]":

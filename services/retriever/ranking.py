@@ -11,13 +11,13 @@ is shared.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from proto.retrieve import PREFILTER
-from services.kit.encoder import Encoder, Floats, Ints, TokenStates
+from services.kit.encoder import Encoded, Encoder, Floats, Ints, TokenStates
 from services.kit.late_interaction import maxsim
 from services.kit.lexical import Stems, bm25, stems
 from services.retriever.corpus import SearchablePage
@@ -142,7 +142,7 @@ def rank(
     order = sorted(range(len(places)), key=lambda index: (-lexical[index], places[index][1], places[index][0]))
     prefiltered = np.sort(np.asarray(order[: max(prefilter, recall_k)]))
     candidates = [places[index] for index in prefiltered]
-    embedding = _Embedding(query, pages, candidates, encoder, keep=RANKINGS[ranking] is by_late_interaction)
+    embedding = _Embedding(query, pages, candidates, encoder, RANKINGS[ranking] is by_late_interaction)
     dense = np.zeros(len(candidates), np.float32) if ranking == "bm25" else embedding.cosines()
     scores = RANKINGS[ranking](Candidates(lexical[prefiltered], dense, embedding.maxsims))
     best = np.argsort(-scores, kind="stable")[:recall_k]
@@ -164,57 +164,51 @@ def _distinct(pages: Sequence[SearchablePage], fields: Sequence[str]) -> tuple[l
     return places, documents
 
 
+@dataclass(slots=True)
 class _Embedding:
     """Similarities of a request's candidates to the query; encodes only those without vectors in their pages.
 
-    Args:
+    Attributes:
         keep: keep the token states of each forward pass, for MaxSim.
+        fresh: token states and ids of the places that this request has encoded.
     """
 
-    def __init__(
-        self,
-        query: str,
-        pages: Sequence[SearchablePage],
-        places: Sequence[tuple[int, int]],
-        encoder: Encoder,
-        *,
-        keep: bool,
-    ) -> None:
-        self._query = query
-        self._pages = pages
-        self._places = places
-        self._encoder = encoder
-        self._keep = keep
-        self._fresh: dict[tuple[int, int], tuple[Floats, Ints]] = {}
+    query: str
+    pages: Sequence[SearchablePage]
+    places: Sequence[tuple[int, int]]
+    encoder: Encoder
+    keep: bool
+    encoded: Encoded = field(init=False)
+    fresh: dict[tuple[int, int], tuple[Floats, Ints]] = field(default_factory=dict)
 
     def cosines(self) -> Scores:
         """Cosine of each candidate."""
-        self._encoded = self._encoder.encode_query(self._query, keep_token_states=self._keep)
-        missing = [place for place in self._places if not self._pages[place[0]].embedded[place[1]]]
+        self.encoded = self.encoder.encode_query(self.query, keep_token_states=self.keep)
+        missing = [place for place in self.places if not self.pages[place[0]].embedded[place[1]]]
         for (page, child), vector in zip(missing, self._encode(missing), strict=True):
-            self._pages[page].vectors[child] = vector
-            self._pages[page].embedded[child] = True
-        vectors = np.stack([self._pages[page].vectors[child] for page, child in self._places])
-        return np.asarray(vectors.astype(np.float32) @ self._encoded.vectors[0], np.float32)
+            self.pages[page].vectors[child] = vector
+            self.pages[page].embedded[child] = True
+        vectors = np.stack([self.pages[page].vectors[child] for page, child in self.places])
+        return np.asarray(vectors.astype(np.float32) @ self.encoded.vectors[0], np.float32)
 
     def maxsims(self, candidates: Sequence[int]) -> Scores:
         """MaxSim of some candidates, by their index."""
-        if self._encoded.token_states is None:
+        if self.encoded.token_states is None:
             raise RuntimeError("the encoder kept no token states")
-        places = [self._places[index] for index in candidates]
+        places = [self.places[index] for index in candidates]
         self._encode(
-            [place for place in places if place not in self._fresh and place[1] not in self._pages[place[0]].states]
+            [place for place in places if place not in self.fresh and place[1] not in self.pages[place[0]].states]
         )
         for page, child in places:
-            if child not in self._pages[page].states:
-                states, ids = self._fresh[page, child]
-                self._pages[page].states[child] = states.astype(np.float16), ids.copy()
-        states_and_ids = [self._pages[page].states[child] for page, child in places]
-        return maxsim(self._encoded.token_states, TokenStates.join(states_and_ids))
+            if child not in self.pages[page].states:
+                states, ids = self.fresh[page, child]
+                self.pages[page].states[child] = states.astype(np.float16), ids.copy()
+        states_and_ids = [self.pages[page].states[child] for page, child in places]
+        return maxsim(self.encoded.token_states, TokenStates.join(states_and_ids))
 
     def _encode(self, places: Sequence[tuple[int, int]]) -> Floats:
-        texts = [self._pages[page].children[child].text for page, child in places]
-        encoded = self._encoder.encode(texts, keep_token_states=self._keep)
+        texts = [self.pages[page].children[child].text for page, child in places]
+        encoded = self.encoder.encode(texts, keep_token_states=self.keep)
         if encoded.token_states is not None:
-            self._fresh |= {place: encoded.token_states.of(index) for index, place in enumerate(places)}
+            self.fresh |= {place: encoded.token_states.of(index) for index, place in enumerate(places)}
         return encoded.vectors

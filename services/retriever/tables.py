@@ -6,7 +6,6 @@ header that are repeated wherever the table is split.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from enum import Enum
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
@@ -40,22 +39,15 @@ class Table:
         head: number of characters before the first row.
     """
 
-    name: str
     markdown: str
     head: int
-    rows: int
-    columns: int
 
 
-def find_tables(document: LexborHTMLParser, page: str = "", max_chars: int = MAX_TABLE_CHARS) -> tuple[Table, ...]:
-    """The data tables of a document, in its order, up to `max_chars` characters of Markdown.
+def find_tables(document: LexborHTMLParser, page: str = "") -> tuple[Table, ...]:
+    """The data tables of a document, in its order, up to `MAX_TABLE_CHARS`: the last is cut to the rows that fit.
 
     Omits empty tables and those for layout, which hold a table, have such a role, or a single row or column. A table is
-    named by its caption or the heading before it, and by the page.
-
-    Args:
-        page: the page's name.
-        max_chars: the last table is cut to the rows that fit.
+    named by its caption or the heading before it, and by the page's name.
     """
     if document.root is None or document.css_first("table") is None:
         return ()
@@ -65,7 +57,7 @@ def find_tables(document: LexborHTMLParser, page: str = "", max_chars: int = MAX
     layout = _holding_tables(document)
     tables: list[Table] = []
     heading: LexborNode | None = None
-    chars, cells = max_chars, MAX_CELLS
+    chars, cells = MAX_TABLE_CHARS, MAX_CELLS
     for node in document.css("h1, h2, h3, h4, h5, h6, table"):
         if node.tag != "table":
             heading = node
@@ -84,7 +76,7 @@ def find_tables(document: LexborHTMLParser, page: str = "", max_chars: int = MAX
     return tuple(tables)
 
 
-def read_grid(node: LexborNode, max_cells: int = MAX_CELLS) -> tuple[list[str], list[list[str]]]:
+def read_grid(node: LexborNode, max_cells: int) -> tuple[list[str], list[list[str]]]:
     """Header and rows of a `<table>` as a rectangle: spans filled, without empty rows and columns.
 
     A header of several rows is joined column by column. A table with row headers only (first cells `<th>`, as in an
@@ -96,10 +88,10 @@ def read_grid(node: LexborNode, max_cells: int = MAX_CELLS) -> tuple[list[str], 
     if not rows:
         return [], []
     top = 0
-    while top < min(MAX_HEADER_ROWS, len(rows) - 1) and headings[top] is _Headings.ALL:
+    while top < min(MAX_HEADER_ROWS, len(rows) - 1) and headings[top] == {"th"}:
         top += 1
     if top == 0:
-        if _Headings.SOME in headings:
+        if {"th", "td"} in headings:
             return [""] * len(rows[0]), rows
         top = 1
     header = [" / ".join(dict.fromkeys(filter(None, column))) for column in zip(*rows[:top], strict=True)]
@@ -116,9 +108,8 @@ def _rectangle(grid: Sequence[Sequence[str]]) -> list[list[str]]:
 
 def to_markdown(name: str, header: Sequence[str], rows: Sequence[Sequence[str]], max_chars: int) -> Table | None:
     """The table of at most `max_chars` characters, or `None` when it is empty or not one row fits."""
-    columns = len(header)
     title = f"{name}\n\n" if name else ""
-    head = f"{title}{_line(header)}\n|{' --- |' * columns}\n"
+    head = f"{title}{_line(header)}\n|{' --- |' * len(header)}\n"
     lines, size = [], len(head) - 1
     for row in rows:
         line = _line(row)
@@ -126,18 +117,16 @@ def to_markdown(name: str, header: Sequence[str], rows: Sequence[Sequence[str]],
         if size > max_chars:
             break
         lines.append(line)
-    if not lines:
-        return None
-    return Table(name, head + "\n".join(lines), len(head), len(lines), columns)
+    return Table(head + "\n".join(lines), len(head)) if lines else None
 
 
-def table_of(name: str, rows: Sequence[Sequence[str]], max_chars: int = MAX_SHEET_CHARS) -> Table | None:
+def table_of(name: str, rows: Sequence[Sequence[str]]) -> Table | None:
     """A table of a file's cells, the first row its header; `None` for less than two rows or columns.
 
     Rows may be of different lengths; cells are cut and escaped like those of pages.
     """
     lines = _rectangle([[_escape(clean_line(cell, MAX_CELL_CHARS)) for cell in row[:MAX_COLUMNS]] for row in rows])
-    return to_markdown(clean_line(name, 2 * MAX_NAME_CHARS), lines[0], lines[1:], max_chars) if lines else None
+    return to_markdown(clean_line(name, 2 * MAX_NAME_CHARS), lines[0], lines[1:], MAX_SHEET_CHARS) if lines else None
 
 
 def split_rows(table: Table, max_chars: int, start: int = -1, end: int = -1) -> list[tuple[int, int, int]]:
@@ -169,12 +158,6 @@ def split_rows(table: Table, max_chars: int, start: int = -1, end: int = -1) -> 
     return pieces
 
 
-class _Headings(Enum):
-    """How many cells of a row are `<th>`."""
-
-    NONE, SOME, ALL = range(3)
-
-
 def _holding_tables(document: LexborHTMLParser) -> set[int]:
     """Identities of the tables that hold a table."""
     holding: set[int] = set()
@@ -190,13 +173,14 @@ def _holding_tables(document: LexborHTMLParser) -> set[int]:
     return holding
 
 
-def _fill_spans(node: LexborNode, max_cells: int) -> tuple[list[list[str]], list[_Headings]]:
+def _fill_spans(node: LexborNode, max_cells: int) -> tuple[list[list[str]], list[set[str]]]:
+    """The texts of each row's cells, and their tags; the table's head has `th` alone."""
     for block in node.css("br, div, li, p"):
         # Cells are read without a separator, lest H<sub>2</sub>O falls apart; what starts a line needs one.
         block.insert_before(" ")
         block.insert_after(" ")
     grid: list[list[str]] = []
-    headings: list[_Headings] = []
+    headings: list[set[str]] = []
     # By column, the text of a cell above that spans down, and the number of rows that it still fills.
     hanging: dict[int, tuple[str, int]] = {}
     group_before = 0
@@ -205,12 +189,14 @@ def _fill_spans(node: LexborNode, max_cells: int) -> tuple[list[list[str]], list
             hanging, group_before = {}, group
         row: list[str] = []
         spans: dict[int, tuple[str, int]] = {}
-        kinds: set[str | None] = set()
-        for cell in _cells(row_node):
+        tags: set[str] = set()
+        for cell in row_node.iter():
+            if cell.tag not in ("td", "th"):
+                continue
             _hang(row, hanging)
             text = _escape(_text(cell, MAX_CELL_CHARS))
             across, down = max(1, _span(cell, "colspan")), _span(cell, "rowspan")
-            kinds.add(cell.tag)
+            tags.add(cell.tag)
             for _ in range(min(across, MAX_COLUMNS - len(row))):
                 if down != 1:
                     # 0 means: to the end of the row group.
@@ -222,9 +208,7 @@ def _fill_spans(node: LexborNode, max_cells: int) -> tuple[list[list[str]], list
         if max_cells < 0:
             break
         grid.append(row)
-        headings.append(
-            _Headings.ALL if in_head or kinds == {"th"} else _Headings.SOME if "th" in kinds else _Headings.NONE
-        )
+        headings.append({"th"} if in_head else tags)
     return grid, headings
 
 
@@ -241,10 +225,6 @@ def _rows(table: LexborNode) -> Iterator[tuple[int, bool, LexborNode]]:
             yield 0, False, part
         elif part.tag in ("thead", "tbody", "tfoot"):
             yield from ((group, part.tag == "thead", row) for row in part.iter() if row.tag == "tr")
-
-
-def _cells(row: LexborNode) -> Iterator[LexborNode]:
-    return (cell for cell in row.iter() if cell.tag in ("td", "th"))
 
 
 def _text(node: LexborNode | None, max_chars: int) -> str:

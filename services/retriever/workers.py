@@ -27,7 +27,6 @@ class PagePool:
     """Run functions in worker processes with a hard timeout each.
 
     Args:
-        workers: processes.
         memory_mib: address space of a worker beside that at its start.
         preload: modules that workers have imported when they start.
     """

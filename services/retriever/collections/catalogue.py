@@ -1,6 +1,7 @@
 """A collection's documents: listed, shown, moved and deleted, each by its first point."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from qdrant_client import models
 
@@ -17,24 +18,24 @@ KEYS = [
 ]  # fmt: skip
 
 
+@dataclass(frozen=True, slots=True)
 class Catalogue:
     """The documents of a store's collections; a caller that changes one holds the collection's lock."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    store: Store
 
     async def documents(self, name: str, listing: Listing, filters: Sequence[Filter]) -> Documents:
         """A page of those documents of a collection that pass the filters."""
         values = {keys.CHUNK: 0} | ({keys.SOURCE: listing.source} if listing.source else {})
         must = [models.FieldCondition(key=key, match=models.MatchValue(value=value)) for key, value in values.items()]
         within = condition(filters, *must)
-        points, following = await self._store.scroll(name, within, KEYS, listing.limit, listing.after)
+        points, following = await self.store.scroll(name, within, KEYS, listing.limit, listing.after)
         return Documents(documents=tuple(map(_info, points)), next=following)
 
     async def info(self, name: str, document: str, filters: Sequence[Filter] = ()) -> DocumentInfo | None:
         """A document; None where there is none of that id, or it does not pass the filters."""
         within = condition(filters, models.HasIdCondition(has_id=[point_id(document, "", 0)]))
-        points, _ = await self._store.scroll(name, within, KEYS, 1, "")
+        points, _ = await self.store.scroll(name, within, KEYS, 1, "")
         return _info(points[0]) if points else None
 
     async def delete(self, name: str, document: str) -> bool:
@@ -43,10 +44,10 @@ class Catalogue:
         if payload is None:
             return False
         first = point_id(document, "", 0)
-        await self._store.mark(name, [first], {keys.COMPLETE: False})
+        await self.store.mark(name, [first], {keys.COMPLETE: False})
         for ids in parts(further_points(document, payload)):
-            await self._store.remove(name, ids)
-        await self._store.remove(name, [first])
+            await self.store.remove(name, ids)
+        await self.store.remove(name, [first])
         return True
 
     async def move(self, name: str, moves: Sequence[Move]) -> MoveResponse:
@@ -70,8 +71,8 @@ class Catalogue:
         chunks = int(payload[keys.CHUNKS])
         for numbers in parts(range(chunks)):
             old = [point_id(move.id, payload[keys.DIGEST], number) for number in numbers]
-            points = await self._store.points(name, old)
-            await self._store.write(
+            points = await self.store.points(name, old)
+            await self.store.write(
                 name,
                 [
                     models.PointStruct(
@@ -82,13 +83,13 @@ class Catalogue:
                     for number, point in zip(numbers, old, strict=True)
                 ],
             )
-        await self._store.mark(name, [point_id(move.to, digest, 0)], {keys.COMPLETE: True})
+        await self.store.mark(name, [point_id(move.to, digest, 0)], {keys.COMPLETE: True})
         await self.delete(name, move.id)
         return True
 
     async def _first(self, name: str, document: str) -> Payload | None:
         first = point_id(document, "", 0)
-        return (await self._store.payloads(name, [first], KEYS)).get(first)
+        return (await self.store.payloads(name, [first], KEYS)).get(first)
 
 
 def _moved_payload(payload: Payload, move: Move, digest: str, *, whole: bool) -> dict[str, object]:

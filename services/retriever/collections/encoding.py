@@ -2,10 +2,9 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from typing import Literal
+from functools import partial
 
 import numpy as np
 
@@ -15,25 +14,15 @@ from services.kit.encoders import EncoderFailure, EncoderPool, UnknownEncoder
 from services.kit.errors import InvalidRequest, Unavailable
 from services.retriever.collections.locks import Locks
 from services.retriever.collections.schema import EncoderRecord
+from services.retriever.turns import turns
 
 # Passages encoded at a time: a query that comes in between waits for half a second of a CPU's work, not for a book's.
 PASSAGES_AT_A_TIME = 32
 MAX_QUEUED = 256
 
 
-@dataclass(frozen=True, slots=True)
-class _Texts:
-    encoder: Encoder
-    texts: tuple[str, ...]
-    kind: Literal["query", "passage"]
-
-
 class Encoding:
-    """The encoders of collections.
-
-    Args:
-        pool: where they are loaded.
-    """
+    """The encoders of collections."""
 
     def __init__(self, pool: EncoderPool) -> None:
         self._pool = pool
@@ -42,14 +31,12 @@ class Encoding:
         self._loader = ThreadPoolExecutor(1, thread_name_prefix="load")
         self._loading = Locks()
         self._records: dict[str, EncoderRecord] = {}
-        self._batcher: Batcher[_Texts, Floats] = Batcher(
-            _encode_all, cost=lambda _: 1, max_batch_cost=1, max_queue_cost=MAX_QUEUED
-        )
+        self._turns: Batcher[Callable[[], Floats], Floats] = turns(MAX_QUEUED)
 
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator["Encoding"]:
         """Serve while the context is open."""
-        async with self._batcher.running():
+        async with self._turns.running():
             try:
                 yield self
             finally:
@@ -85,7 +72,7 @@ class Encoding:
 
     async def queries(self, encoder: Encoder, texts: Sequence[str]) -> Floats:
         """Vectors of queries, shape (texts, d)."""
-        return (await self._batcher.submit(_Texts(encoder, tuple(texts), "query"))).result
+        return (await self._turns.submit(partial(encoder.encode_queries, texts))).result
 
     async def passages(self, encoder: Encoder, texts: Sequence[str]) -> Floats:
         """Vectors of passages, shape (texts, d), made in pieces of like length: 32 at a time."""
@@ -93,13 +80,6 @@ class Encoding:
         vectors = np.empty((len(texts), encoder.dimension), np.float32)
         for first in range(0, len(order), PASSAGES_AT_A_TIME):
             rows = order[first : first + PASSAGES_AT_A_TIME]
-            piece = _Texts(encoder, tuple(texts[row] for row in rows), "passage")
-            vectors[rows] = (await self._batcher.submit(piece)).result
+            call = partial(encoder.encode_passages, [texts[row] for row in rows])
+            vectors[rows] = (await self._turns.submit(call)).result
         return vectors
-
-
-def _encode_all(batch: Sequence[_Texts]) -> list[Floats]:
-    return [
-        item.encoder.encode_queries(item.texts) if item.kind == "query" else item.encoder.encode_passages(item.texts)
-        for item in batch
-    ]

@@ -9,12 +9,11 @@ from proto.base import Degradation
 from proto.collections import IngestResponse
 from services.kit.budget import current_budget
 from services.kit.concurrency import ahead, all_of
-from services.kit.encoder import Encoder, Floats
+from services.kit.encoder import Floats
 from services.kit.errors import DeadlineExceeded
 from services.retriever.collections.documents import File, Identity, identify
 from services.retriever.collections.encoding import Encoding
 from services.retriever.collections.pipeline import (
-    Encode,
     Parsed,
     Place,
     Progress,
@@ -26,6 +25,7 @@ from services.retriever.collections.pipeline import (
 )
 from services.retriever.collections.schema import Schema
 from services.retriever.collections.store import Store
+from services.retriever.settings import RetrieverSettings
 from services.retriever.workers import PagePool
 
 # Documents processed at a time: they are in memory, and an interruption loses them.
@@ -44,25 +44,14 @@ class _Item:
         return Degradation(stage=f"document:{self.index}", reason=reason, detail=f"{name[:200]}: {detail}")
 
 
+@dataclass(frozen=True, slots=True)
 class Ingestion:
-    """Writes documents into collections.
+    """Writes documents into collections."""
 
-    Args:
-        store: of the collections.
-        encoding: makes the vectors.
-        pages: processes that parse documents.
-        page_timeout_s: for one text or web page.
-        file_timeout_s: for one file of another format, which may be a book.
-    """
-
-    def __init__(
-        self, store: Store, encoding: Encoding, pages: PagePool, *, page_timeout_s: float, file_timeout_s: float
-    ) -> None:
-        self._store = store
-        self._encoding = encoding
-        self._pages = pages
-        self._page_timeout_s = page_timeout_s
-        self._file_timeout_s = file_timeout_s
+    store: Store
+    encoding: Encoding
+    pages: PagePool
+    settings: RetrieverSettings
 
     async def run(
         self, name: str, schema: Schema, documents: Sequence[File], progress: Progress = lambda *_: None
@@ -76,12 +65,15 @@ class Ingestion:
             DeadlineExceeded: the budget ended; written points stay, and the same batch sent again goes on.
         """
         items, skipped = _distinct(documents)
-        writer = Writer(self._store, name)
+        writer = Writer(self.store, name)
         versions = await writer.versions([item.identity for item in items])
         new = [item for item in items if not is_complete(item.identity, versions)]
-        encode = self._encode(
-            {encoder: await self._encoding.get(encoder) for encoder in schema.encoders} if new else {}
-        )
+        encoders = {encoder: await self.encoding.get(encoder) for encoder in schema.encoders} if new else {}
+
+        async def encode(places: Sequence[Place]) -> Mapping[str, Floats]:
+            texts = [place.text for place in places]
+            return {name: await self.encoding.passages(encoder, texts) for name, encoder in encoders.items()}
+
         added = others = written = 0
         # The next part is parsed while this one is encoded and written.
         async with contextlib.aclosing(ahead(self._read(part, schema.chunked) for part in _slices(new))) as slices:
@@ -106,14 +98,7 @@ class Ingestion:
         async def read(item: _Item) -> Parsed | Degradation:
             try:
                 async with asyncio.timeout(budget.left() if budget else None):
-                    return await parse(
-                        self._pages,
-                        item.document,
-                        item.identity,
-                        chunked=chunked,
-                        page_timeout_s=self._page_timeout_s,
-                        file_timeout_s=self._file_timeout_s,
-                    )
+                    return await parse(self.pages, item.document, item.identity, self.settings, chunked=chunked)
             except Unusable as error:
                 return item.problem(error.reason, str(error))
             except TimeoutError as error:
@@ -123,13 +108,6 @@ class Ingestion:
         results = await all_of(read(item) for item in items)
         ready = [result for result in results if isinstance(result, Parsed)]
         return ready, [result for result in results if isinstance(result, Degradation)]
-
-    def _encode(self, encoders: Mapping[str, Encoder]) -> Encode:
-        async def encode(places: Sequence[Place]) -> Mapping[str, Floats]:
-            texts = [place.text for place in places]
-            return {name: await self._encoding.passages(encoder, texts) for name, encoder in encoders.items()}
-
-        return encode
 
 
 def _distinct(documents: Sequence[File]) -> tuple[list[_Item], list[Degradation]]:

@@ -9,7 +9,7 @@ import contextlib
 import json
 import uuid
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -29,8 +29,8 @@ MAX_FAILED = 1_000
 PAUSES_S = (1.0, 5.0, 20.0, 60.0, 60.0)
 SUFFIX = ".file"
 
-# Writes a file into a collection.
-Write = Callable[[str, File, Progress], Awaitable[IngestResponse]]
+# Writes files into a collection.
+Write = Callable[[str, Sequence[File], Progress], Awaitable[IngestResponse]]
 
 
 @dataclass(slots=True)
@@ -55,13 +55,7 @@ class Job:
 
 
 class Intake:
-    """Writes files one after the other.
-
-    Args:
-        write: writes one.
-        folder: of the waiting files; of one process.
-        max_bytes: of all waiting files.
-    """
+    """Writes files one after the other; `folder` has the waiting ones, of this process alone."""
 
     def __init__(self, write: Write, folder: Path, *, max_bytes: int) -> None:
         self._write = write
@@ -150,7 +144,7 @@ class Intake:
         for pause in (*PAUSES_S, None):
             try:
                 collection, file = await asyncio.to_thread(_load, job.path)
-                response = await self._write(collection, file, progress)
+                response = await self._write(collection, [file], progress)
             except NoSuchCollection as error:
                 await self._end(job, error.detail)
             except MeshError as error:

@@ -5,6 +5,7 @@ import contextlib
 import re
 import sqlite3
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from services.retriever.collections.postings import Postings
 from services.retriever.collections.schema import Schema
 from services.retriever.collections.search import ListQuery, fuse, list_requests, payload_keys
 from services.retriever.collections.store import Payload, Store
+from services.retriever.turns import turns
 
 Operation = Callable[[QdrantClient], Any]
 
@@ -51,16 +53,11 @@ class LocalStore(Store):
         self._tuned: dict[str, sqlite3.Connection] = {}
         # By name of the collections that were searched by words.
         self._postings: dict[str, Postings] = {}
-        self._batcher: Batcher[Operation, Any] = Batcher(
-            lambda operations: [self._run(operation) for operation in operations],
-            cost=lambda _: 1,
-            max_batch_cost=1,
-            max_queue_cost=MAX_QUEUED_OPERATIONS,
-        )
+        self._turns: Batcher[Callable[[], Any], Any] = turns(MAX_QUEUED_OPERATIONS)
 
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator["LocalStore"]:
-        async with self._batcher.running():
+        async with self._turns.running():
             await self._warm_up()
             try:
                 yield self
@@ -102,7 +99,7 @@ class LocalStore(Store):
             log.error("collections not opened", error=str(error) or type(error).__name__)
 
     async def _submit(self, operation: Operation) -> Any:
-        return (await self._batcher.submit(operation)).result
+        return (await self._turns.submit(partial(self._run, operation))).result
 
     async def index_payload(self, name: str, schema: Schema) -> None:
         """Does nothing: local mode scans every payload, and would warn of an index."""
@@ -161,12 +158,7 @@ class LocalStore(Store):
             self._postings[name] = postings
 
     def _lists(
-        self,
-        client: QdrantClient,
-        name: str,
-        request: SearchRequest,
-        queries: Sequence[ListQuery],
-        keys: Sequence[str],
+        self, client: QdrantClient, name: str, request: SearchRequest, queries: Sequence[ListQuery], keys: Sequence[str]
     ) -> list[list[models.ScoredPoint]]:
         # Postings hold no fields: a filtered list comes from Qdrant, which scans every point anyway.
         by_words = [] if request.filters else [item for item in queries if isinstance(item.vector, models.SparseVector)]

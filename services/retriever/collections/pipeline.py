@@ -35,6 +35,7 @@ from services.retriever.collections.schema import AVERAGE_LENGTH
 from services.retriever.collections.sparse import average_length, passage_vector
 from services.retriever.collections.store import Payload, Store
 from services.retriever.formats import READERS
+from services.retriever.settings import RetrieverSettings
 from services.retriever.workers import PageFailed, PagePool, PageTimeout
 
 T = TypeVar("T")
@@ -82,20 +83,16 @@ class Unusable(Exception):
 
 
 async def parse(
-    pages: PagePool, file: File, identity: Identity, *, chunked: bool, page_timeout_s: float, file_timeout_s: float
+    pages: PagePool, file: File, identity: Identity, settings: RetrieverSettings, *, chunked: bool
 ) -> Parsed:
     """Read a document in a process that may be killed.
-
-    Args:
-        page_timeout_s: for one text or web page.
-        file_timeout_s: for one file of another format, which may be a book.
 
     Raises:
         Unusable: it cannot be indexed.
     """
     if isinstance(file.content, str) and is_binary(file.content):
         raise Unusable("failed", "it is no text")
-    timeout_s = file_timeout_s if file.format in READERS else page_timeout_s
+    timeout_s = settings.file_timeout_s if file.format in READERS else settings.page_timeout_s
     try:
         parsed = await pages.run(passages, file.content, file.format, file.title, chunked, timeout_s=timeout_s)
     except PageTimeout as error:
@@ -136,17 +133,17 @@ def parts(items: Sequence[T]) -> Iterator[Sequence[T]]:
     return (items[first : first + WRITE_POINTS] for first in range(0, len(items), WRITE_POINTS))
 
 
+@dataclass(frozen=True, slots=True)
 class Writer:
     """Writes parsed documents into a collection."""
 
-    def __init__(self, store: Store, name: str) -> None:
-        self._store = store
-        self._name = name
+    store: Store
+    name: str
 
     async def versions(self, identities: Sequence[Identity]) -> dict[str, Payload]:
         """The payloads of the documents' first points in the collection, by the points' ids."""
         firsts = [identity.point(0) for identity in identities]
-        return await self._store.payloads(self._name, firsts, [keys.DIGEST, keys.CHUNKS, keys.COMPLETE])
+        return await self.store.payloads(self.name, firsts, [keys.DIGEST, keys.CHUNKS, keys.COMPLETE])
 
     async def write(
         self,
@@ -184,41 +181,41 @@ class Writer:
                 ]
                 if writing is not None:
                     await writing
-                writing = asyncio.create_task(self._store.write(self._name, points))
+                writing = asyncio.create_task(self.store.write(self.name, points))
                 written += len(rows)
         finally:
             if writing is not None:
                 await writing
         many = [document.identity.point(0) for document in documents if len(document.passages.chunks) > 1]
-        await self._store.mark(self._name, many, {keys.COMPLETE: True})
+        await self.store.mark(self.name, many, {keys.COMPLETE: True})
         return len(firsts) + len(others)
 
     async def _present(self, documents: Sequence[Parsed], versions: Mapping[str, Payload]) -> frozenset[str]:
         """Further points of these very versions, written before an interruption."""
-        begun = [
+        further = [
             document.identity.point(number)
             for document in documents
             if versions.get(document.identity.point(0), {}).get(keys.DIGEST) == document.identity.digest
             for number in range(1, len(document.passages.chunks))
         ]
-        written = [await self._store.payloads(self._name, part, []) for part in parts(begun)]
+        written = [await self.store.payloads(self.name, part, []) for part in parts(further)]
         return frozenset(chain.from_iterable(written))
 
     async def _average_length(self, words: Sequence[Stems]) -> float:
-        fixed = (await self._store.metadata(self._name)).get(AVERAGE_LENGTH)
+        fixed = (await self.store.metadata(self.name)).get(AVERAGE_LENGTH)
         if fixed is not None:
             return float(fixed)
         length = average_length([len(text) for text in words])
-        await self._store.note(self._name, {AVERAGE_LENGTH: length})
+        await self.store.note(self.name, {AVERAGE_LENGTH: length})
         return length
 
     async def _remove_others(self, documents: Sequence[Parsed], versions: Mapping[str, Payload]) -> None:
         """Remove the further points of other versions; their first points are overwritten."""
         others = replaced(documents, versions)
         # An interruption below must not leave the other version marked as complete.
-        await self._store.mark(self._name, [identity.point(0) for identity, _ in others], {keys.COMPLETE: False})
+        await self.store.mark(self.name, [identity.point(0) for identity, _ in others], {keys.COMPLETE: False})
         for identity, first in others:
-            await self._store.remove(self._name, further_points(identity.id, first))
+            await self.store.remove(self.name, further_points(identity.id, first))
 
 
 def further_points(document: str, first: Payload) -> list[str]:

@@ -71,13 +71,8 @@ class Schema(BaseModel):
 
     @classmethod
     def build(cls, request: CreateCollection, encoders: dict[str, EncoderRecord]) -> "Schema":
-        return cls(
-            encoders=encoders,
-            chunked=request.chunked,
-            indexed_fields=request.indexed_fields,
-            shards=request.shards,
-            replicas=request.replicas,
-        )
+        options = request.model_dump(include={"chunked", "indexed_fields", "shards", "replicas"})
+        return cls(encoders=encoders, **options)
 
     def metadata(self) -> dict[str, Any]:
         """The metadata of a new collection; the average length of whole documents is added with the first ones."""

@@ -1,7 +1,7 @@
 """Queries over a collection: a list for each encoder and BM25 and each form of the query, fused by reciprocal rank."""
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 
 from qdrant_client import models
@@ -127,7 +127,8 @@ def lists_response(
 ) -> SearchResponse:
     """The lists, and their fusion."""
     fused = fuse(lists)
-    identity, points = (_content, distinct(fused)) if request.distinct else (_id, fused)
+    identity: Callable[[models.ScoredPoint], Hashable] = _content if request.distinct else lambda point: str(point.id)
+    points = distinct(fused) if request.distinct else fused
     place = {identity(point): index for index, point in enumerate(points)}
     return SearchResponse(
         hits=tuple(_hit(point, request) for point in points),
@@ -144,10 +145,6 @@ def _ranked(query: ListQuery, ranked: Sequence[tuple[int, float]]) -> RankedList
     for hit, score in ranked:
         scores.setdefault(hit, score)
     return RankedList(encoder=query.encoder, query=query.query, hits=tuple(scores), scores=tuple(scores.values()))
-
-
-def _id(point: models.ScoredPoint) -> Hashable:
-    return str(point.id)
 
 
 def _content(point: models.ScoredPoint) -> Hashable:

@@ -53,27 +53,20 @@ class CollectionService:
     """Create, fill, search, list and delete collections.
 
     Args:
-        settings: where Qdrant is, and how much memory encoders may take.
         engine: parses pages, and shares its encoder.
         store: where collections are; the settings' own when None.
     """
 
     def __init__(self, settings: RetrieverSettings, engine: Engine, store: Store | None = None) -> None:
-        self.default_encoder = engine.encoder.name
+        self._default_encoder = engine.encoder.name
         pool = encoder_pool(settings)
-        pool.pin(self.default_encoder, engine.encoder)
+        pool.pin(self._default_encoder, engine.encoder)
         self._encoding = Encoding(pool)
         self._store = store or open_store(settings)
-        self._ingestion = Ingestion(
-            self._store,
-            self._encoding,
-            engine.pages,
-            page_timeout_s=settings.page_timeout_s,
-            file_timeout_s=settings.file_timeout_s,
-        )
+        self._ingestion = Ingestion(self._store, self._encoding, engine.pages, settings)
         self._catalogue = Catalogue(self._store)
         self.intake = Intake(
-            self._write, settings.intake_path or settings.qdrant_path / "intake", max_bytes=settings.intake_mib * MIB
+            self._ingest, settings.intake_path or settings.qdrant_path / "intake", max_bytes=settings.intake_mib * MIB
         )
         # Batches of one collection are written one after the other: two of one document at once would mix versions.
         self._writing = Locks()
@@ -96,7 +89,7 @@ class CollectionService:
             InvalidRequest: there is no such encoder, or the store has no shards.
             CollectionConflict: there is one that was built otherwise; it is left as it is.
         """
-        encoders = request.encoders or (self.default_encoder,)
+        encoders = request.encoders or (self._default_encoder,)
         if BM25 in encoders:
             raise InvalidRequest(f"every collection has {BM25}: it is no encoder to name")
         if len(set(encoders)) < len(encoders):
@@ -205,9 +198,6 @@ class CollectionService:
         async with self._writing[name]:
             await self._schema(name)
             return await self._catalogue.move(name, moves)
-
-    async def _write(self, name: str, file: File, progress: Progress) -> IngestResponse:
-        return await self._ingest(name, [file], progress)
 
     async def _ingest(self, name: str, files: Sequence[File], progress: Progress = lambda *_: None) -> IngestResponse:
         async with self._writing[name]:

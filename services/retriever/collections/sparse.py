@@ -32,12 +32,7 @@ def term_index(stem: str) -> int:
 
 
 def passage_vector(words: Stems, average_length: float) -> SparseVector:
-    """A passage's weight of each of its terms, 0..1.
-
-    Args:
-        words: its stems.
-        average_length: in stems, of the collection's passages.
-    """
+    """A passage's weight of each of its terms, 0..1; `average_length` is that of the collection, in stems."""
     norm = K1 * (1 - B + B * len(words) / average_length)
     counts = Counter(map(term_index, words))
     indices = sorted(counts)

@@ -54,11 +54,7 @@ UNREADABLE = "its vectors are not those of its passages"
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A collection of a Qdrant server; small, to be sent to its writers.
-
-    Args:
-        settings: of the retriever; name the server, and the limits of parsing.
-    """
+    """A collection of the Qdrant server that the settings name; small, to be sent to its writers."""
 
     name: str
     settings: RetrieverSettings
@@ -103,17 +99,13 @@ class Parse(_Stage):
 
     def __init__(self, target: Target, chunked: bool) -> None:
         super().__init__(target)
-        settings = target.settings
-        self._limits: dict[str, Any] = {
-            "chunked": chunked,
-            "page_timeout_s": settings.page_timeout_s,
-            "file_timeout_s": settings.file_timeout_s,
-        }
+        self._settings = target.settings
+        self._chunked = chunked
         # Else each of its processes would import this one's script, which is Ray's own and takes seconds.
         if (main := sys.modules["__main__"]).__spec__ is None:
             main.__spec__ = ModuleSpec("__main__", None)
         self._pages = PagePool(
-            workers=1, memory_mib=settings.page_worker_mib, preload=("services.retriever.collections.documents",)
+            workers=1, memory_mib=self._settings.page_worker_mib, preload=("services.retriever.collections.documents",)
         )
 
     def __call__(self, table: pa.Table) -> pa.Table:
@@ -130,7 +122,7 @@ class Parse(_Stage):
             if is_complete(identity, versions):
                 return _row(row["name"], "unchanged", file, identity)
             try:
-                document = await parse(self._pages, file, identity, **self._limits)
+                document = await parse(self._pages, file, identity, self._settings, chunked=self._chunked)
             except Unusable as error:
                 return _row(row["name"], "skipped", file, identity, problem=f"{error.reason}: {error}")
             return _row(row["name"], "parsed", file, identity, document.passages)

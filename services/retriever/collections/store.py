@@ -28,12 +28,6 @@ NOT_FOUND, TOO_MANY_REQUESTS = 404, 429
 ASK_AGAIN_S = 30.0
 # A server's words for a missing collection, since any proxy could answer 404.
 _NO_COLLECTION = re.compile(b"Collection .+ doesn't exist")
-_INDEX_TYPES = {
-    "keyword": models.PayloadSchemaType.KEYWORD,
-    "integer": models.PayloadSchemaType.INTEGER,
-    "float": models.PayloadSchemaType.FLOAT,
-    "bool": models.PayloadSchemaType.BOOL,
-}
 
 
 class Store(ABC):
@@ -93,12 +87,12 @@ class Store(ABC):
 
     async def index_payload(self, name: str, schema: Schema) -> None:
         """Have the server index the fields of filters."""
-        await self._index_field(name, CHUNK, models.PayloadSchemaType.INTEGER)
-        for field, kind in schema.indexed_fields.items():
-            await self._index_field(name, f"{FIELDS}.{field}", _INDEX_TYPES[kind])
-
-    async def _index_field(self, name: str, field: str, kind: models.PayloadSchemaType) -> None:
-        await self.call("create_payload_index", collection_name=name, field_name=field, field_schema=kind, wait=True)
+        kinds = {CHUNK: "integer"} | {f"{FIELDS}.{field}": kind for field, kind in schema.indexed_fields.items()}
+        for field, kind in kinds.items():
+            schema_type = models.PayloadSchemaType(kind)
+            await self.call(
+                "create_payload_index", collection_name=name, field_name=field, field_schema=schema_type, wait=True
+            )
 
     async def note(self, name: str, metadata: dict[str, Any]) -> None:
         """Add to a collection's metadata."""
@@ -189,8 +183,6 @@ class ServerStore(Store):
     """A Qdrant server, or any node of a cluster.
 
     Args:
-        url: its root.
-        api_key: sent with every call; none when empty.
         timeout_s: of one call, in whole seconds; the caller's deadline is usually sooner.
         options: for qdrant-client; tests put a whole server behind it.
     """
@@ -212,7 +204,6 @@ class ServerStore(Store):
 
     @classmethod
     def of(cls, settings: RetrieverSettings) -> "ServerStore":
-        """The server that the settings name."""
         url = str(settings.qdrant_url).rstrip("/")
         return cls(url, api_key=settings.qdrant_api_key, timeout_s=int(settings.max_deadline_s))
 
@@ -268,7 +259,8 @@ class ServerStore(Store):
                 raise Overloaded("the Qdrant server has more to do than it takes") from error
             if error.status_code == NOT_FOUND and _NO_COLLECTION.search(error.content):
                 raise NoSuchCollection(arguments["collection_name"]) from error
-            log.error("qdrant", method=method, status=error.status_code, content=_cut(error.content))
+            content = error.content[:300].decode(errors="replace")
+            log.error("qdrant", method=method, status=error.status_code, content=content)
             raise Unavailable(f"the Qdrant server answered {method} with HTTP {error.status_code}") from error
         except (ResponseHandlingException, ApiException) as error:
             log.error("qdrant", method=method, error=str(error)[:300])
@@ -281,7 +273,3 @@ def skew(server: str, client: str) -> str:
     if len(theirs) < 2 or (theirs[0] == ours[0] and abs(theirs[1] - ours[1]) <= 1):
         return ""
     return f"the Qdrant server is {server} and its client {client}, and more than one minor version is not supported"
-
-
-def _cut(content: bytes) -> str:
-    return content[:300].decode(errors="replace")

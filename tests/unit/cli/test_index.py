@@ -91,7 +91,6 @@ def test_documents_are_read_by_what_their_files_are(corpus: Path) -> None:
         "records.jsonl:6": "text",
     }
     assert documents["plain.txt"].text == "Ein Satz über Wale."
-    assert documents["page.html"].id.endswith(":page.html")
     assert documents["page.html"].url == "file:page.html"
     assert documents["records.jsonl:1"] == Document(
         id="7", title="Seven", source=source_of(corpus), text="A record.", fields={"year": 1999, "open": True}
@@ -198,14 +197,8 @@ def test_index_makes_the_collection_and_fills_it(retriever: Retriever, corpus: P
         app, ["index", str(corpus), "-c", "corpus", "--encoder", "tiny", "--whole", "--index-field", "year:integer"]
     )
     assert result.exit_code == 0, result.output
-    request = {
-        "encoders": ["tiny"],
-        "chunked": False,
-        "indexed_fields": {"year": "integer"},
-        "shards": 1,
-        "replicas": 1,
-    }
-    assert retriever.created[0] | request == retriever.created[0]
+    assert retriever.created[0].items() >= {"encoders": ["tiny"], "chunked": False, "shards": 1, "replicas": 1}.items()
+    assert retriever.created[0]["indexed_fields"] == {"year": "integer"}
     assert len(retriever.documents) == 5
     assert "5 documents added" in result.output
     assert "5 skipped" in result.output
@@ -253,9 +246,10 @@ def test_wrong_usage_is_said_before_anything_is_sent(retriever: Retriever, corpu
     assert retriever.created == []
 
 
-def test_a_conflict_ends_it(retriever: Retriever, corpus: Path) -> None:
+@pytest.mark.parametrize("arguments", [["index", str(Path(__file__))], ["search", "walruses"]])
+def test_what_the_retriever_refuses_is_a_problem(retriever: Retriever, arguments: list[str]) -> None:
     retriever.answers = lambda _: problem(409, "built with another tiny")
-    result = CliRunner().invoke(app, ["index", str(corpus), "-c", "corpus"])
+    result = CliRunner().invoke(app, [*arguments, "-c", "corpus"])
     assert result.exit_code == 1
     assert "built with another tiny" in result.output
 
@@ -341,24 +335,13 @@ def test_search_shows_what_was_found(retriever: Retriever) -> None:
     assert result.exit_code == 0, result.output
     assert "They swim." in result.output
     assert "\x1b[31m" not in result.output
-    assert [{name: one[name] for name in ("field", "equals")} for one in requests[0]["filters"]] == [
-        {"field": "year", "equals": 1999},
-        {"field": "open", "equals": True},
-        {"field": "size", "equals": 1.5},
-        {"field": "code", "equals": "7"},
-    ]
+    filters = {one["field"]: one["equals"] for one in requests[0]["filters"]}
+    assert filters == {"year": 1999, "open": True, "size": 1.5, "code": "7"}
     assert (requests[0]["encoders"], requests[0]["top_n"]) == (["bm25"], 3)
     as_json = CliRunner().invoke(app, [*arguments, "--json"])
     assert json.loads(as_json.stdout)["hits"][0]["id"] == "d1"
     assert CliRunner().invoke(app, [*arguments, "--copies"]).exit_code == 0
     assert [request["distinct"] for request in requests] == [True, True, False]
-
-
-def test_search_without_a_collection_of_that_name_is_a_problem(retriever: Retriever) -> None:
-    retriever.answers = lambda _: problem(404, "there is no collection 'none'")
-    result = CliRunner().invoke(app, ["search", "walruses", "-c", "none"])
-    assert result.exit_code == 1
-    assert "there is no collection 'none'" in result.output
 
 
 def test_collections_are_listed_and_deleted(retriever: Retriever) -> None:

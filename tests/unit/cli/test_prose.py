@@ -38,6 +38,10 @@ def test_it_writes_goes_on_and_reports(generator: FakeGenerator, tmp_path: Path)
     assert result.exit_code == 0, result.output
     whole = path.read_bytes()
     assert whole.startswith(first)
+    # What is complete needs no server.
+    requests = len(generator.requests)
+    assert run(path, "--count", "30").exit_code == 0
+    assert (len(generator.requests), path.read_bytes()) == (requests, whole)
     items = [json.loads(line) for line in whole.splitlines()]
     assert len(items) >= 30
     assert {"q", "open", "cut"} <= {item["id"].rpartition("-")[2].rstrip("0123456789") for item in items}
@@ -48,14 +52,6 @@ def test_it_writes_goes_on_and_reports(generator: FakeGenerator, tmp_path: Path)
     # It goes into git: nothing of this machine is in it.
     assert manifest["command"] == "cragmesh train prose --seed 0 --count 30"
     assert (folder / "sample.jsonl").read_bytes() == whole
-
-
-def test_what_is_complete_needs_no_server(generator: FakeGenerator, tmp_path: Path) -> None:
-    path = tmp_path / "prose.jsonl"
-    run(path, "--count", "8")
-    before = len(generator.requests)
-    assert run(path, "--count", "8").exit_code == 0
-    assert len(generator.requests) == before
 
 
 def test_a_server_that_is_not_there_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

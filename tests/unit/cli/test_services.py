@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from services.cli.services import Launch, NotPrepared, Service, embedded, model_environment
+from services.cli.services import Launch, NotPrepared, Service, embedded
 from services.gateway.settings import GatewaySettings
 from services.generator.sizes import SIZES
 from services.kit.settings import MeshUrls
@@ -40,12 +40,17 @@ def test_all_are_started_here_by_default(monkeypatch: pytest.MonkeyPatch) -> Non
     assert set(services["gateway"].after) == {"generator", "retriever", "reranker", "classifier", "kg"}
 
 
-def test_a_local_url_moves_the_port(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_local_url_moves_the_port_and_a_port_alone_also_its_callers(monkeypatch: pytest.MonkeyPatch) -> None:
     service = table(monkeypatch, CRAGMESH_RETRIEVER_URL="http://localhost:9001/")["retriever"]
     launch = launched(service)
     assert launch.argv[1:] == ("-m", "services.retriever")
     assert launch.env["CRAGMESH_RETRIEVER_PORT"] == "9001"
     assert service.url == "http://localhost:9001"
+    services = table(monkeypatch, CRAGMESH_GENERATOR_PORT="9005", CRAGMESH_RERANKER_PORT="9002")
+    assert (services["generator"].port, services["reranker"].port) == (9005, 9002)
+    environment = launched(services["gateway"]).env
+    assert environment["CRAGMESH_GENERATOR_URL"] == "http://127.0.0.1:9005"
+    assert environment["CRAGMESH_RERANKER_URL"] == "http://127.0.0.1:9002"
 
 
 def test_a_searcher_is_started_where_its_url_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -54,14 +59,6 @@ def test_a_searcher_is_started_where_its_url_is_set(monkeypatch: pytest.MonkeyPa
     assert services["searcher"].launch
     assert launched(services["gateway"]).env["CRAGMESH_SEARCHER_URL"] == "http://127.0.0.1:8006"
     assert "searcher" not in table(monkeypatch, CRAGMESH_SEARCHER_URL="")
-
-
-def test_a_port_alone_moves_a_service_and_its_callers(monkeypatch: pytest.MonkeyPatch) -> None:
-    services = table(monkeypatch, CRAGMESH_GENERATOR_PORT="9005", CRAGMESH_RERANKER_PORT="9002")
-    assert (services["generator"].port, services["reranker"].port) == (9005, 9002)
-    environment = launched(services["gateway"]).env
-    assert environment["CRAGMESH_GENERATOR_URL"] == "http://127.0.0.1:9005"
-    assert environment["CRAGMESH_RERANKER_URL"] == "http://127.0.0.1:9002"
 
 
 def test_vllm_is_launched_with_its_own_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -120,11 +117,8 @@ def test_what_the_generator_lacks_is_named(
         launched(generator)
 
 
-def test_a_remote_url_is_not_started(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_runs_elsewhere_is_not_started_and_a_generators_url_is_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
     assert table(monkeypatch, CRAGMESH_RERANKER_URL="http://reranker.mesh:80")["reranker"].launch is None
-
-
-def test_a_generator_url_is_never_started(monkeypatch: pytest.MonkeyPatch) -> None:
     generator = table(monkeypatch, CRAGMESH_GENERATOR_URL="http://127.0.0.1:9/v1", CRAGMESH_GENERATOR_API_KEY="secret")[
         "generator"
     ]
@@ -138,7 +132,7 @@ def test_the_shell_wins_over_our_defaults(monkeypatch: pytest.MonkeyPatch) -> No
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HF_HUB_OFFLINE", "0")
     monkeypatch.setenv("CRAGMESH_THREADS", "3")
-    environment = model_environment()
+    environment = launched(embedded(MeshUrls())[-1]).env
     assert environment["GOMP_SPINCOUNT"] == "1000"
     assert environment["OMP_NUM_THREADS"] == "3"
     assert "HF_HUB_OFFLINE" not in environment

@@ -170,9 +170,6 @@ async def test_what_is_missing_is_said_before_anything_starts(mesh: Mesh, fake: 
     with pytest.raises(MeshFailure, match="run `make generator`"):
         await control.up()
     assert not mesh.changes
-
-
-async def test_a_missing_program_is_named(mesh: Mesh) -> None:
     launch = Launch(("no-such-program",))
     control = mesh.of(Service("one", "http://127.0.0.1:1", lambda: launch))
     with pytest.raises(MeshFailure, match="the one cannot be started: no-such-program: No such file"):

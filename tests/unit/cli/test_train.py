@@ -66,15 +66,8 @@ def made_run(tmp_path: Path, source: Path) -> Path:
     folder.begin(RunInfo(settings={}))
     with AppendLog(folder.predictions_file) as log:
         for item in Source([source]).items():
-            log.append(
-                Prediction(
-                    id=item.id,
-                    query=item.query,
-                    gold=item.gold,
-                    label_kind=item.label_kind,
-                    prediction=ANSWERS[item.id],
-                )
-            )
+            fields = {name: getattr(item, name) for name in ("id", "query", "gold", "label_kind")}
+            log.append(Prediction(**fields, prediction=ANSWERS[item.id]))
     return folder.path
 
 
@@ -98,26 +91,23 @@ def test_labels_of_a_run_follow_db3(tmp_path: Path, source: Path, made_run: Path
     assert [(turn.role, turn.content) for turn in example.messages] == [(one.role, one.content) for one in served]
 
 
-def test_labels_without_a_run_or_of_another_run_are_refused(tmp_path: Path, source: Path, made_run: Path) -> None:
-    result = run("labels", source, "--out", tmp_path / "x")
-    assert result.exit_code == 2
-    assert "--run" in result.output
+def test_labels_without_a_run_or_of_another_or_damaged_one_are_refused(
+    tmp_path: Path, source: Path, made_run: Path
+) -> None:
+    def refused(code: int, message: str, *options: str | Path) -> None:
+        result = run("labels", source, "--out", tmp_path / "x", *options)
+        assert result.exit_code == code
+        assert message in result.output
+        assert not (tmp_path / "x").exists()
+
+    refused(2, "--run")
     source.write_text(json.dumps({**QUESTIONS[0], "query": "who else?"}) + "\n")
-    result = run("labels", source, "--run", made_run, "--out", tmp_path / "x")
-    assert result.exit_code == 1
-    assert "questions.jsonl:1: query" in result.output
+    refused(1, "questions.jsonl:1: query", "--run", made_run)
     source.write_text(json.dumps({**QUESTIONS[0], "id": "z"}) + "\n")
-    result = run("labels", source, "--run", made_run, "--out", tmp_path / "x")
-    assert "none of its 4 questions" in result.output
-    assert not (tmp_path / "x").exists()
-
-
-def test_a_damaged_run_is_refused(tmp_path: Path, source: Path, made_run: Path) -> None:
+    refused(1, "none of its 4 questions", "--run", made_run)
     with (made_run / "predictions.jsonl").open("a") as file:
         file.write('{"id": 7}\n')
-    result = run("labels", source, "--run", made_run, "--out", tmp_path / "x")
-    assert result.exit_code == 1
-    assert "predictions.jsonl:5" in result.output
+    refused(1, "predictions.jsonl:5", "--run", made_run)
 
 
 def test_evaluation_data_is_never_learnt_from(
@@ -163,11 +153,7 @@ async def test_programs_are_tried_until_their_facts_hold_the_answer(source: Path
         ("when did it open?", programs[0]),
     ]
     assert made[0].task == "kg-api"
-    assert tally == {
-        "kept": 2,
-        "no program found the answer": 1,
-        "left out: no program finds that there is nothing": 1,
-    }
+    assert tally == {"kept": 2, "no program found the answer": 1, "left out: no program finds that there is nothing": 1}
     chats = [one for one in requests if "chat" in one["path"]]
     assert all(one["n"] == 4 and one["temperature"] > 0 and one["model"] == "kg-api" for one in chats)
     assert all("grammar" in one["structured_outputs"] for one in chats)
@@ -237,6 +223,7 @@ def test_memory_is_bounded_before_torch_reads_by_what(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "code", "message"),
     [
+        ((), 2, "data.jsonl:61: task"),
         (("--base-name", ""), 2, "--base-name"),
         (("--rank", "0"), 2, "rank"),
         (("--max-batch-tokens", "64"), 2, "max_batch_tokens must hold"),
@@ -249,6 +236,9 @@ def test_what_cannot_be_trained_is_told(
     tmp_path: Path, tiny: Path, options: tuple[str, ...], code: int, message: str
 ) -> None:
     data = save_data(tmp_path / "data.jsonl", 60)
+    if not options:
+        with data.open("a") as file:
+            file.write('{"id": "x"}\n')
     result = run("sft", data, "--out", tmp_path / "run", "--base", tiny, *SMALL, *options)
     assert result.exit_code == code, result.output
     assert message in result.output
@@ -267,15 +257,6 @@ def test_what_is_no_adapter_is_not_written_over(tmp_path: Path, tiny: Path, name
     assert other.read_text() == "{}"
     # Said before anything was learnt.
     assert not (tmp_path / "run").exists()
-
-
-def test_a_damaged_line_is_named(tmp_path: Path, tiny: Path) -> None:
-    data = save_data(tmp_path / "data.jsonl", 60)
-    with data.open("a") as file:
-        file.write('{"id": "x"}\n')
-    result = run("sft", data, "--out", tmp_path / "run", "--base", tiny, *SMALL)
-    assert result.exit_code == 2
-    assert "data.jsonl:61: task" in result.output
 
 
 def test_a_reader_is_refused_what_it_cannot_learn_from(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

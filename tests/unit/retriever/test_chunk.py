@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -38,10 +39,7 @@ TOKENIZER = word_tokenizer()
 PIECES = (
     "Dr. Lind rowed home. ", "Why? ", "Is it far? It is.", "\n\n", "\n", "word " * 30, "x" * 450, "日本語です。\t",
 )  # fmt: skip
-texts = st.one_of(
-    st.text(max_size=500),
-    st.lists(st.sampled_from(PIECES), max_size=40).map("".join),
-)
+texts = st.one_of(st.text(max_size=500), st.lists(st.sampled_from(PIECES), max_size=40).map("".join))
 each_chunker = pytest.mark.parametrize("name", CHUNKERS)
 
 
@@ -86,22 +84,15 @@ def test_children_cover_all_that_is_not_blank(name: str, text: str) -> None:
 
 @steady
 @given(text=texts)
-def test_sizes_are_bounded(text: str) -> None:
+def test_sizes_are_bounded_and_passages_never_overlap(text: str) -> None:
     passages = Passages().chunk(text)
-    assert all(len(child.text) <= 400 for child in passages.children)
-    assert all(len(parent.text) <= 600 for parent in passages.parents)
+    for chunks, size in ((passages.children, 400), (passages.parents, 600)):
+        assert all(len(chunk.text) <= size for chunk in chunks)
+        assert all(before.end <= after.start for before, after in pairwise(chunks))
     overlapping = ParentChild().chunk(text)
     assert all(len(child.text) <= 200 for child in overlapping.children)
     assert all(len(parent.text) <= 2_000 for parent in overlapping.parents)
     assert all(len(group.text) <= 600 for group in SentenceGroups().chunk(text).children)
-
-
-@steady
-@given(text=texts)
-def test_passages_never_overlap(text: str) -> None:
-    chunking = Passages().chunk(text)
-    for chunks in (chunking.children, chunking.parents):
-        assert all(before.end <= after.start for before, after in pairwise(chunks))
 
 
 @each_chunker
@@ -169,11 +160,11 @@ def test_tokens_are_counted_by_the_tokenizer() -> None:
     assert len(built("tokens", 400).chunk(text).children[0].text.split()) == 100
 
 
-def test_a_loaded_tokenizer_takes_texts_of_any_length(tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_a_loaded_tokenizer_takes_texts_of_any_length(tmp_path: Path) -> None:
     limited = word_tokenizer()
     limited.enable_truncation(8)
     limited.enable_padding(length=16)
-    path = tmp_path_factory.mktemp("tokenizer") / "tokenizer.json"
+    path = tmp_path / "tokenizer.json"
     limited.save(str(path))
     assert len(load_tokenizer(str(path)).encode("word " * 20).ids) == 20
 

@@ -19,21 +19,21 @@ def key(name: str) -> Key:
     return (name, OPTIONS, "")
 
 
-def test_a_page_comes_back_as_it_was_put() -> None:
+def cached(cache: PageCache, names: str) -> str:
+    return "".join(name for name in names if cache.get(key(name)))
+
+
+def grow(grown: SearchablePage) -> None:
+    grown.states[0] = np.zeros((50, 384), np.float16), np.zeros(50, np.int64)
+
+
+def test_a_page_comes_back_by_its_content_options_and_name() -> None:
     cache = PageCache(10**7)
     first = page("a")
     cache.put(key("a"), first)
     assert cache.get(key("a")) is first
-    assert cache.get(key("b")) is None
-    assert len(cache) == 1
-    assert cache.nbytes == first.nbytes
-
-
-def test_options_and_names_are_part_of_the_key() -> None:
-    cache = PageCache(10**7)
-    cache.put(key("a"), page("a"))
-    assert cache.get(("a", PageOptions(parent_chars=600), "")) is None
-    assert cache.get(("a", OPTIONS, "A name")) is None
+    for other in (key("b"), ("a", PageOptions(parent_chars=600), ""), ("a", OPTIONS, "A name")):
+        assert cache.get(other) is None
 
 
 def test_the_page_unused_for_longest_goes_first() -> None:
@@ -43,53 +43,49 @@ def test_the_page_unused_for_longest_goes_first() -> None:
     cache.put(key("b"), pages["b"])
     cache.get(key("a"))
     cache.put(key("c"), pages["c"])
-    assert cache.get(key("b")) is None
-    assert cache.get(key("a")) is pages["a"]
-    assert cache.get(key("c")) is pages["c"]
+    assert cached(cache, "abc") == "ac"
 
 
-def test_a_page_larger_than_the_cache_is_not_kept() -> None:
-    cache = PageCache(100)
-    cache.put(key("a"), page("a"))
-    assert len(cache) == 0
-    assert cache.nbytes == 0
+def test_a_page_put_again_is_counted_anew_and_makes_room() -> None:
+    pages = {name: page(name) for name in "ab"}
+    # Enough for both, and for the second alone once it has grown.
+    cache = PageCache(pages["b"].nbytes + 40_000)
+    for name in "aba":
+        cache.put(key(name), pages[name])
+    assert cached(cache, "ab") == "ab"
+    before = pages["b"].nbytes
+    grow(pages["b"])
+    assert pages["b"].nbytes == before + 50 * 384 * 2 + 50 * 8
+    cache.put(key("b"), pages["b"])
+    assert cached(cache, "ab") == "b"
 
 
-def test_a_page_put_again_is_counted_anew() -> None:
-    cache = PageCache(10**7)
-    grown = page("a")
-    cache.put(key("a"), grown)
-    before = cache.nbytes
-    grown.states[0] = np.zeros((50, 384), np.float16), np.zeros(50, np.int64)
-    cache.put(key("a"), grown)
-    assert cache.nbytes == before + 50 * 384 * 2 + 50 * 8
-    assert len(cache) == 1
-
-
-def test_a_page_that_grew_too_large_is_let_go_with_all_its_bytes() -> None:
+def test_a_page_larger_than_the_cache_is_let_go_with_all_its_bytes() -> None:
     grown = page("a")
     cache = PageCache(grown.nbytes + 1_000)
     cache.put(key("a"), grown)
-    grown.states[0] = np.zeros((50, 384), np.float16), np.zeros(50, np.int64)
+    grow(grown)
     cache.put(key("a"), grown)
-    assert len(cache) == 0
-    assert cache.nbytes == 0
+    assert cached(cache, "a") == ""
+    cache.put(key("b"), page("b"))
+    assert cached(cache, "b") == "b"
 
 
 def test_threads_leave_the_count_right() -> None:
-    pages = {f"p{n}": page(f"p{n}", 3) for n in range(12)}
-    cache = PageCache(5 * pages["p0"].nbytes)
+    pages = {name: page(name, 3) for name in "abcdefghijkl"}
+    cache = PageCache(5 * pages["a"].nbytes)
 
     def use(turn: int) -> None:
-        name = f"p{turn * 7 % 12}"
+        name = "abcdefghijkl"[turn * 7 % 12]
         if cache.get(key(name)) is None:
             cache.put(key(name), pages[name])
 
     with ThreadPoolExecutor(4) as threads:
         list(threads.map(use, range(2_000)))
-    cached = [entry for name in pages if (entry := cache.get(key(name)))]
-    assert cache.nbytes == sum(entry.nbytes for entry in cached) <= 5 * pages["p0"].nbytes
-    assert len(cache) == len(cached)
+    assert len(cached(cache, "abcdefghijkl")) == 5
+    for name in "abcde":
+        cache.put(key(name), pages[name])
+    assert cached(cache, "abcdefghijkl") == "abcde"
 
 
 def test_the_estimate_covers_vectors_and_text() -> None:

@@ -33,9 +33,7 @@ def test_an_article(extractor: str) -> None:
     assert "lit for the first time in 1871" in page.text
     assert "SCRIPTED" not in page.text
     assert "color" not in page.text
-    assert page.title == "Cape Farrow Lighthouse"
-    assert page.language == "en"
-    assert not page.truncated
+    assert (page.title, page.language) == ("Cape Farrow Lighthouse", "en")
 
 
 def test_resiliparse_keeps_paragraphs_and_drops_boilerplate() -> None:
@@ -52,16 +50,13 @@ def test_resiliparse_falls_back_to_all_text_when_the_main_text_is_short() -> Non
     assert "Opening hours: 9 to 17" in extract(short).text
     listing = "".join(f"<li><a href='/{n}'>Harbour number {n}</a></li>" for n in range(2_000))
     page = f"<body><main><p>{SENTENCE * 7}</p></main><nav><ul>{listing}</ul></nav></body>"
-    assert len(SENTENCE * 7) > module.Resiliparse.min_chars
+    assert len(SENTENCE * 7) > module.MIN_MAIN_CHARS
     assert "Harbour number 1999" in extract(page).text
 
 
-def test_trafilatura_falls_back_to_beautifulsoup() -> None:
-    assert extract("<body><p></p><b>Only this</b></body>", "trafilatura").text == "Only this"
-
-
-def test_beautifulsoup_takes_all_visible_text_in_one_paragraph() -> None:
+def test_beautifulsoup_takes_all_visible_text_in_one_paragraph_also_where_trafilatura_finds_none() -> None:
     assert extract("<nav>One</nav><p>two<p>three", "beautifulsoup").text == "One two three"
+    assert extract("<body><p></p><b>Only this</b></body>", "trafilatura").text == "Only this"
 
 
 @each_extractor
@@ -134,11 +129,10 @@ def test_pathological_pages_are_read_in_time(extractor: str, html: str) -> None:
     assert time.process_time() - start < 5
 
 
-def test_the_end_beyond_the_cap_is_left_out_and_reported() -> None:
-    page = extract(f"<p>{'word ' * 100}</p><p>END</p>", max_chars=200)
-    assert page.truncated
-    assert "END" not in page.text
-    assert extract("plain " * 100, max_chars=50).truncated
+@pytest.mark.parametrize("page", [f"<p>{'word ' * 100}</p><p>END</p>", "plain " * 50 + "END"])
+def test_the_end_beyond_the_cap_is_left_out(page: str) -> None:
+    assert "END" in extract(page).text
+    assert "END" not in extract(page, max_chars=200).text
 
 
 def test_a_name_goes_before_the_documents_title() -> None:
@@ -154,23 +148,14 @@ def test_language(declared: str, language: str) -> None:
     assert extract(f"<html lang='{declared}'><p>x</p></html>").language == language
 
 
-def test_tables_only_when_asked() -> None:
-    html = "<table><tr><th>a</th><th>b</th></tr><tr><td>1</td><td>2</td></tr></table>"
-    assert len(extract(html).tables) == 1
-    assert extract(html, tables=False).tables == ()
-
-
-def test_an_unknown_extractor_is_named() -> None:
+def test_an_unknown_extractor_is_named_and_a_failing_one_too(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ValueError, match="no extractor is named 'lynx'; there are resiliparse"):
         extract("<p>x", "lynx")
 
+    def fail(_: str) -> str:
+        raise RecursionError
 
-def test_a_failing_parser_is_an_extraction_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Failing:
-        def text(self, html: str) -> str:
-            raise RecursionError
-
-    monkeypatch.setitem(EXTRACTORS, "failing", Failing())
+    monkeypatch.setitem(EXTRACTORS, "failing", fail)
     with pytest.raises(ExtractionError, match="failing gave up: RecursionError"):
         extract("<p>x", "failing")
 

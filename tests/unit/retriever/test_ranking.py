@@ -43,7 +43,10 @@ def texts_of(hits: Sequence[Hit], pages: Sequence[SearchablePage]) -> list[str]:
     return [pages[hit.page].children[hit.child].text for hit in hits]
 
 
-@pytest.mark.parametrize("name", RANKINGS)
+each_ranking = pytest.mark.parametrize("name", RANKINGS)
+
+
+@each_ranking
 def test_every_ranking_finds_the_answer(name: str, encoder: Encoder) -> None:
     pages = [page(TEXTS[:1] + TEXTS[2:], encoder), page(TEXTS[1:], encoder)]
     hits = rank(QUERY, pages, encoder, ranking=name, recall_k=10)
@@ -51,7 +54,7 @@ def test_every_ranking_finds_the_answer(name: str, encoder: Encoder) -> None:
     assert all(first.score >= second.score for first, second in pairwise(hits))
 
 
-@pytest.mark.parametrize("name", RANKINGS)
+@each_ranking
 @pytest.mark.parametrize("query", ["the of and", "🏔️", "?", "x", "K2 " * 400])
 def test_odd_queries_are_ranked_all_the_same(name: str, query: str, encoder: Encoder) -> None:
     pages = [page(TEXTS, encoder)]
@@ -60,16 +63,10 @@ def test_odd_queries_are_ranked_all_the_same(name: str, query: str, encoder: Enc
     assert np.isfinite([hit.score for hit in hits]).all()
 
 
-@pytest.mark.parametrize("name", RANKINGS)
-def test_one_text_and_equal_texts(name: str, encoder: Encoder) -> None:
-    single = page([K2], encoder)
-    assert rank(QUERY, [single], encoder, ranking=name, recall_k=10)[0].child == 0
+@each_ranking
+def test_equal_texts_are_one_and_of_none_there_is_none(name: str, encoder: Encoder) -> None:
     hits = rank(QUERY, [page([K2], encoder), page([K2], encoder)], encoder, ranking=name, recall_k=10)
     assert [(hit.page, hit.child) for hit in hits] == [(0, 0)]
-
-
-@pytest.mark.parametrize("name", RANKINGS)
-def test_nothing_to_rank(name: str, encoder: Encoder) -> None:
     assert rank(QUERY, [], encoder, ranking=name, recall_k=10) == []
     assert rank(QUERY, [page([], encoder)], encoder, ranking=name, recall_k=10) == []
 
@@ -79,14 +76,11 @@ def test_an_unknown_ranking_is_named(encoder: Encoder) -> None:
         rank(QUERY, [], encoder, ranking="best", recall_k=1)
 
 
-def test_no_more_than_recall_k(encoder: Encoder) -> None:
-    assert len(rank(QUERY, [page(TEXTS, encoder)], encoder, ranking="default", recall_k=1)) == 1
-
-
-def test_ties_keep_the_order_of_pages(encoder: Encoder) -> None:
+def test_ties_keep_the_order_of_pages_up_to_recall_k(encoder: Encoder) -> None:
     pages = [page(TEXTS[2:3], encoder), page(TEXTS[3:], encoder)]
-    hits = rank("zzzz", pages, encoder, ranking="bm25", recall_k=10)
-    assert [hit.page for hit in hits] == [0, 1]
+    for recall_k, order in ((10, [0, 1]), (1, [0])):
+        hits = rank("zzzz", pages, encoder, ranking="bm25", recall_k=recall_k)
+        assert [hit.page for hit in hits] == order
 
 
 def test_repeated_ranking_embeds_nothing_again(encoder: Encoder) -> None:

@@ -13,14 +13,14 @@ from services.retriever.tables import Table, find_tables, read_grid, split_rows,
 steady = settings(derandomize=True, deadline=None, max_examples=100)
 
 
-def tables(html: str, page: str = "", max_chars: int = module.MAX_TABLE_CHARS) -> tuple[Table, ...]:
-    return find_tables(LexborHTMLParser(html), page, max_chars)
+def tables(html: str, page: str = "") -> tuple[Table, ...]:
+    return find_tables(LexborHTMLParser(html), page)
 
 
 def grid(html: str) -> tuple[list[str], list[list[str]]]:
     node = LexborHTMLParser(html).css_first("table")
     assert node is not None
-    return read_grid(node)
+    return read_grid(node, module.MAX_CELLS)
 
 
 def parse_row(line: str) -> list[str]:
@@ -45,7 +45,6 @@ def test_a_plain_table() -> None:
         table.markdown == "Norland: Harbours of Norland\n\n| Town | Berths |\n| --- | --- |\n| Ask | 12 |\n| Bru | 7 |"
     )
     assert table.markdown[table.head :] == "| Ask | 12 |\n| Bru | 7 |"
-    assert (table.name, table.rows, table.columns) == ("Norland: Harbours of Norland", 2, 2)
 
 
 @pytest.mark.parametrize(
@@ -118,25 +117,26 @@ def test_a_table_that_holds_one_is_layout_and_the_inner_one_stays() -> None:
 def test_the_nearest_heading_names_a_table_without_caption() -> None:
     table = "<table><tr><th>a<th>b<tr><td>1<td>2</table>"
     results = tables(f"<h1>Page</h1><h2>First</h2><p>x{table}<h3>Second</h3>{table}{table}", "Page")
-    assert [table.name for table in results] == ["Page: First", "Page: Second", "Page: Second"]
-    assert [table.name for table in tables(table)] == [""]
+    names = [result.markdown.split("\n")[0] for result in results]
+    assert names == ["Page: First", "Page: Second", "Page: Second"]
     assert tables(table)[0].markdown.startswith("| a | b |")
 
 
-def test_characters_of_all_tables_are_capped_by_rows() -> None:
-    rows = "".join(f"<tr><td>{n}<td>{n}" for n in range(100))
-    html = f"<table><tr><th>a<th>b{rows}</table>" * 2
-    (table,) = tables(html, max_chars=200)
-    assert len(table.markdown) <= 200
-    assert 0 < table.rows < 100
-    both = tables(html, max_chars=2_500)
-    assert both[0].rows == 100
-    assert sum(len(table.markdown) for table in both) <= 2_500
+@pytest.mark.parametrize(("max_chars", "rows"), [(200, [16]), (1_600, [100, 32]), (2_500, [100, 100])])
+def test_characters_of_all_tables_are_capped_by_rows(
+    max_chars: int, rows: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "MAX_TABLE_CHARS", max_chars)
+    html = "<table><tr><th>a<th>b" + "".join(f"<tr><td>{n}<td>{n}" for n in range(100)) + "</table>"
+    results = tables(html * 2)
+    assert [len(parse(table.markdown)) - 1 for table in results] == rows
+    assert sum(len(table.markdown) for table in results) <= max_chars
 
 
-def test_huge_tables_are_cut_by_cells() -> None:
-    (table,) = tables("<table><tr><th>a<th>b" + "<tr><td>1<td>2" * 30_000 + "</table>", max_chars=10**9)
-    assert table.rows * table.columns <= module.MAX_CELLS
+def test_huge_tables_are_cut_by_cells(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MAX_TABLE_CHARS", 10**9)
+    (table,) = tables("<table><tr><th>a<th>b" + "<tr><td>1<td>2" * 30_000 + "</table>")
+    assert 2 * len(parse(table.markdown)) <= module.MAX_CELLS
 
 
 def test_spans_do_not_multiply_text() -> None:

@@ -26,6 +26,10 @@ def running(settings: RetrieverSettings, store: Store | None = None) -> Abstract
     return asking(create_app(settings, store=store))
 
 
+def store_of(server: QdrantServer, api_key: str = "") -> ServerStore:
+    return ServerStore("http://qdrant:6333", api_key=api_key, timeout_s=10, transport=server.transport)
+
+
 @pytest.fixture(scope="session")
 def anyio_backend() -> str:
     """Session-wide here, since loading the model once is most of what these tests cost."""
@@ -38,12 +42,17 @@ def qdrant(tmp_path_factory: pytest.TempPathFactory) -> Iterator[QdrantServer]:
         yield server
 
 
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[QdrantServer]:
+    """One of a module's own."""
+    with contextlib.closing(QdrantServer(tmp_path_factory.mktemp("qdrant"))) as server:
+        yield server
+
+
 @pytest.fixture(scope="session", params=["local", "server"])
 async def retriever(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, qdrant: QdrantServer
 ) -> AsyncIterator[httpx.AsyncClient]:
-    store = None
-    if request.param == "server":
-        store = ServerStore("http://qdrant:6333", api_key="secret", timeout_s=10, transport=qdrant.transport)
+    store = store_of(qdrant, "secret") if request.param == "server" else None
     async with running(settings(tmp_path_factory.mktemp("collections")), store) as client:
         yield client

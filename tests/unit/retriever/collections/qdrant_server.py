@@ -222,11 +222,7 @@ def _query(request: models.QueryRequest) -> edge.QueryRequest:
         limit=request.limit,
         query=edge.Fusion.Rrf(k=request.query.rrf.k),
         prefetches=[
-            edge.Prefetch(
-                limit=item.limit,
-                query=_nearest(item.query, item.using),
-                filter=_filter(item.filter),
-            )
+            edge.Prefetch(limit=item.limit, query=_nearest(item.query, item.using), filter=_filter(item.filter))
             for item in request.prefetch
         ],
         with_payload=request.with_payload,

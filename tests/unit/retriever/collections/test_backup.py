@@ -1,9 +1,8 @@
 """Backups of both stores, each restored to the other, where the same questions find the same passages."""
 
-import contextlib
 import gzip
 import os
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +14,8 @@ from services.kit.errors import InvalidRequest, MeshError
 from services.retriever.collections.backup import backup, restore
 from services.retriever.collections.errors import CollectionConflict
 from services.retriever.collections.local import LocalStore
-from services.retriever.collections.store import ServerStore, Store
-from tests.unit.retriever.collections.conftest import running, settings
+from services.retriever.collections.store import Store
+from tests.unit.retriever.collections.conftest import MINILM, running, settings, store_of
 from tests.unit.retriever.collections.qdrant_server import QdrantServer
 
 pytestmark = pytest.mark.anyio
@@ -24,15 +23,9 @@ pytestmark = pytest.mark.anyio
 TEXTS = [f"Keeper {index} lit the lamp of the harbour in {1800 + index}." for index in range(3)]
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[QdrantServer]:
-    with contextlib.closing(QdrantServer(tmp_path_factory.mktemp("qdrant"))) as server:
-        yield server
-
-
 @pytest.fixture
 async def stores(server: QdrantServer, tmp_path: Path) -> AsyncIterator[dict[str, Store]]:
-    remote = ServerStore("http://qdrant:6333", api_key="", timeout_s=10, transport=server.transport)
+    remote = store_of(server)
     async with remote.running(), LocalStore(tmp_path / "store").running() as local:
         yield {"server": remote, "local": local}
 
@@ -41,7 +34,7 @@ async def stores(server: QdrantServer, tmp_path: Path) -> AsyncIterator[dict[str
 async def filled(server: QdrantServer, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A backup of a collection that a retriever has made."""
     folder = tmp_path_factory.mktemp("filled")
-    store = ServerStore("http://qdrant:6333", api_key="", timeout_s=10, transport=server.transport)
+    store = store_of(server)
     async with running(settings(folder), store) as client:
         await client.put("/collections/lamps", json={"indexed_fields": {"year": "integer"}})
         documents = [{"text": text, "fields": {"year": 1800 + index}} for index, text in enumerate(TEXTS)]
@@ -75,10 +68,10 @@ async def test_a_restored_collection_is_the_one_that_was(
     for id, point in here.items():
         assert point.payload == there[id].payload
         assert point.vector["bm25"] == there[id].vector["bm25"]
-        assert point.vector["all-MiniLM-L6-v2"] == pytest.approx(there[id].vector["all-MiniLM-L6-v2"], abs=1e-6)
+        assert point.vector[MINILM] == pytest.approx(there[id].vector[MINILM], abs=1e-6)
 
 
-async def test_a_restored_collection_answers_and_grows(filled: Path, server: QdrantServer, tmp_path: Path) -> None:
+async def test_a_restored_collection_answers_and_grows(filled: Path, tmp_path: Path) -> None:
     store = LocalStore(tmp_path / "store")
     async with running(settings(tmp_path), store) as client:
         await restore(store, filled)
@@ -97,25 +90,31 @@ async def test_what_is_there_is_replaced_only_when_asked(filled: Path, stores: d
     assert await restore(stores["local"], filled, "twice", replace=True) == ("twice", 3)
 
 
-def damage(source: Path, target: Path, harm: str) -> Path:
-    whole = source.read_bytes()
-    lines = gzip.decompress(whole).splitlines(keepends=True)
-    harms = {
-        "cut": whole[:-20],
-        "flipped": whole[:200] + bytes([whole[200] ^ 255]) + whole[201:],
-        "short": gzip.compress(b"".join([lines[0], *lines[2:]])),
-        "empty": b"",
-        "text": b"a text",
-    }
-    target.write_bytes(harms[harm])
-    return target
+def without_a_line(packed: bytes) -> bytes:
+    first, _, *others = gzip.decompress(packed).splitlines(keepends=True)
+    return gzip.compress(b"".join([first, *others]))
 
 
-@pytest.mark.parametrize("harm", ["cut", "flipped", "short", "empty", "text"])
+def damage(file: Path, harm: Callable[[bytes], bytes], to: Path) -> Path:
+    to.write_bytes(harm(file.read_bytes()))
+    return to
+
+
+@pytest.mark.parametrize(
+    "harm",
+    [
+        lambda whole: whole[:-20],
+        lambda whole: whole[:200] + bytes([whole[200] ^ 255]) + whole[201:],
+        without_a_line,
+        lambda _: b"",
+        lambda _: b"a text",
+    ],
+    ids=["cut", "flipped", "short", "empty", "text"],
+)
 async def test_a_file_that_is_not_whole_changes_nothing(
-    filled: Path, stores: dict[str, Store], tmp_path: Path, harm: str
+    filled: Path, stores: dict[str, Store], tmp_path: Path, harm: Callable[[bytes], bytes]
 ) -> None:
-    damaged = damage(filled, tmp_path / "damaged.jsonl.gz", harm)
+    damaged = damage(filled, harm, tmp_path / "damaged.jsonl.gz")
     await restore(stores["local"], filled, "kept")
     with pytest.raises(InvalidRequest, match="no backup of a collection, or not all of one"):
         await restore(stores["local"], damaged, "kept", replace=True)

@@ -27,6 +27,7 @@ from services.retriever.collections.pipeline import WRITE_POINTS
 from services.retriever.collections.schema import EncoderRecord, Schema
 from services.retriever.collections.search import ListQuery
 from services.retriever.collections.sparse import query_vector
+from services.retriever.settings import RetrieverSettings
 
 pytestmark = pytest.mark.anyio
 
@@ -67,7 +68,7 @@ class Library:
     def __init__(self, store: LocalStore) -> None:
         self.store = store
         self.encoding = Counting()
-        self.ingestion = Ingestion(store, self.encoding, Inline(), page_timeout_s=4, file_timeout_s=4)  # type: ignore[arg-type]
+        self.ingestion = Ingestion(store, self.encoding, Inline(), RetrieverSettings())  # type: ignore[arg-type]
 
     async def put(self, *documents: Document, calls: int = 10_000) -> Any:
         self.encoding.left, self.encoding.texts = calls, []
@@ -182,13 +183,6 @@ async def test_shards_of_which_one_is_killed_leave_what_one_run_leaves(library: 
             await library.put(*share, calls=1)
         await library.put(*share)
     assert await library.contents() == expected
-
-
-async def test_of_one_id_sent_twice_the_last_counts(library: Library) -> None:
-    first, last = Document(id="note", text="On pelicans."), Document(id="note", text="On walruses.")
-    response = await library.put(first, last)
-    assert (response.added, [item.reason for item in response.skipped]) == (1, ["duplicate"])
-    assert [payload["text"] for payload, _ in (await library.contents()).values()] == ["On walruses."]
 
 
 async def test_documents_without_an_id_are_known_by_their_content(library: Library) -> None:

@@ -1,7 +1,7 @@
 """Files that wait: none is lost by a kill, none waits behind a broken one, and no more wait than may."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -30,7 +30,8 @@ class Written:
         self.files: list[File] = []
         self.fails = fails
 
-    async def __call__(self, _: str, file: File, progress: Progress) -> IngestResponse:
+    async def __call__(self, _: str, files: Sequence[File], progress: Progress) -> IngestResponse:
+        (file,) = files
         progress(0, 1)
         match self.fails(file):
             case MeshError() as error:

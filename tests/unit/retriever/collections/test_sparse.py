@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from qdrant_client import QdrantClient, models
 
@@ -54,6 +54,7 @@ def test_a_repeated_word_of_the_query_counts_again() -> None:
     assert query_vector(()).indices == []
 
 
+@settings(max_examples=40, deadline=None, derandomize=True)
 @given(st.lists(st.text(min_size=1, max_size=8), max_size=40), st.floats(1, 1_000))
 def test_values_are_shares_of_distinct_terms(words: list[str], length: float) -> None:
     vector = passage_vector(tuple(words), length)

@@ -22,6 +22,7 @@ from services.retriever.collections.errors import CollectionConflict  # noqa: E4
 from services.retriever.collections.schema import EncoderRecord, Schema  # noqa: E402
 from services.retriever.collections.store import ServerStore  # noqa: E402
 from services.retriever.settings import RetrieverSettings  # noqa: E402
+from tests.unit.retriever.collections.conftest import store_of  # noqa: E402
 from tests.unit.retriever.collections.qdrant_server import QdrantServer  # noqa: E402
 from tests.unit.retriever.collections.test_ingest import Inline  # noqa: E402
 
@@ -44,13 +45,10 @@ def target(
         f"stages-{request.node.name[:40]}", RetrieverSettings(qdrant_url=HttpUrl("http://qdrant:6333"))
     )
 
-    def store(_: object) -> ServerStore:
-        return ServerStore("http://qdrant:6333", api_key="", timeout_s=10, transport=qdrant.transport)
-
-    monkeypatch.setattr(stages.Target, "store", store)
-    asyncio.run(_create(store(None), collection.name, chunked=True))
+    monkeypatch.setattr(stages.Target, "store", lambda _: store_of(qdrant))
+    asyncio.run(_create(store_of(qdrant), collection.name, chunked=True))
     yield collection
-    asyncio.run(_run(store(None), "delete", collection.name))
+    asyncio.run(_run(store_of(qdrant), "delete", collection.name))
 
 
 async def _create(store: ServerStore, name: str, *, chunked: bool) -> None:

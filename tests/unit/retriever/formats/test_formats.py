@@ -75,7 +75,7 @@ def test_text_is_read_with_its_pages(kind: str, title: str, texts: list[str], pa
 def test_tables_stay_tables(kind: str) -> None:
     tables = [table for section in read(FILES[kind](), kind, "Lamps").sections for table in section.content.tables]
     assert [line for line in tables[0].markdown.split("\n") if line in MARKDOWN] == list(MARKDOWN)
-    assert tables[0].name.startswith("Lamps")
+    assert tables[0].markdown.startswith("Lamps")
 
 
 def ruled() -> bytes:

@@ -1,4 +1,4 @@
-"""The commands `cragmesh papers tune` and `cragmesh papers eval`."""
+"""`cragmesh papers tune` and `eval`: weights of `POST /papers` tuned, and the strategy measured step by step."""
 
 import asyncio
 import os
@@ -18,7 +18,6 @@ from services.cli.progress import counted
 
 if TYPE_CHECKING:
     from lab.papers.data import Benchmark
-    from lab.papers.report import Ablation
     from services.gateway.mesh import Mesh
     from services.gateway.papers.candidates import Pool
     from services.gateway.settings import GatewaySettings
@@ -35,10 +34,7 @@ DEADLINE_S = 600.0
 # Items between two lines of progress where no one watches a bar.
 LINE_EVERY = 25
 
-Data = Annotated[
-    Path,
-    typer.Argument(help="A test collection: AQA's files, or docs.jsonl, queries.jsonl and qrels.*."),
-]
+Data = Annotated[Path, typer.Argument(help="A test collection: AQA's files, or docs.jsonl, queries.jsonl and qrels.*.")]
 Out = Annotated[Path, typer.Option("--out", "-o", help="The run's folder; the same one goes on after a kill.")]
 To = Annotated[
     Path | None,
@@ -47,8 +43,7 @@ To = Annotated[
     ),
 ]
 Existing = Annotated[
-    str,
-    typer.Option("--collection", help="A collection of the running mesh that holds the documents already."),
+    str, typer.Option("--collection", help="A collection of the running mesh that holds the documents already.")
 ]
 Ask = Annotated[bool, typer.Option("--enhance/--no-enhance", help="Ask the generator for what is not in the folder.")]
 Concurrency = Annotated[int, typer.Option("-c", min=1, max=64, help="Questions that the generator works on at once.")]
@@ -83,14 +78,7 @@ def evaluate(
 
 
 def _papers(
-    data: Path,
-    folder: Path,
-    collection: str,
-    *,
-    enhance: bool,
-    concurrency: int,
-    limit: int | None,
-    to: Path | None,
+    data: Path, folder: Path, collection: str, *, enhance: bool, concurrency: int, limit: int | None, to: Path | None
 ) -> None:
     # matplotlib and the services take seconds to import, which no other command should wait for.
     from lab.evaluator.errors import BadRun, BadSource, EvaluatorError, Unreachable
@@ -117,7 +105,13 @@ def _papers(
             command = as_typed(EvaluatorSettings().eval_data)
             measured = ablation.ablate(pools, benchmark, [("command", command), *facts.items()])
             paths = report.write(measured, folder / "report")
-        _show(measured)
+        for content in report.tables(measured):
+            table = Table(*content.head, title=content.title, caption=content.note)
+            for row in content.rows:
+                table.add_row(*row)
+            out.print(table)
+        gain = measured.gain
+        say(f"over the best single list: {gain.value:+.1%}, 95 % interval {gain.low:+.1%} to {gain.high:+.1%}")
         if to is not None:
             about = (
                 f"{benchmark.name}: {len(pools)} questions; {facts['documents']}; enhancement: {facts['enhancement']}"
@@ -128,18 +122,6 @@ def _papers(
             paths.append(to)
     for path in paths:
         write(str(path))
-
-
-def _show(measured: "Ablation") -> None:
-    from lab.papers import report
-
-    for content in report.tables(measured):
-        table = Table(*content.head, title=content.title, caption=content.note)
-        for row in content.rows:
-            table.add_row(*row)
-        out.print(table)
-    gain = measured.gain
-    say(f"over the best single list: {gain.value:+.1%}, 95 % interval {gain.low:+.1%} to {gain.high:+.1%}")
 
 
 async def _collect(

@@ -74,15 +74,16 @@ def test_weights_that_could_not_be_written_are_told_before_the_run(benchmark: Pa
     assert list((tmp_path / "out").iterdir()) == []
 
 
-def test_a_folder_that_is_no_test_collection(tmp_path: Path) -> None:
-    result = CliRunner().invoke(app, ["papers", "eval", str(tmp_path), "--out", str(tmp_path / "out")])
-    assert result.exit_code == 2
-    assert "docs.jsonl" in result.output
-
-
-def test_a_mesh_that_is_not_there(benchmark: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("name", "options", "code", "message"),
+    [("", [], 2, "docs.jsonl"), ("village", ["--collection", "mine"], 3, "retriever")],
+    ids=["no test collection", "no mesh"],
+)
+def test_what_is_not_there_is_named(
+    benchmark: Path, monkeypatch: pytest.MonkeyPatch, name: str, options: list[str], code: int, message: str
+) -> None:
     monkeypatch.setenv("CRAGMESH_RETRIEVER_URL", "http://127.0.0.1:9")
-    arguments = ["papers", "eval", str(benchmark), "--out", str(tmp_path / "out"), "--collection", "mine"]
-    result = CliRunner().invoke(app, arguments)
-    assert result.exit_code == 3
-    assert "retriever" in result.output
+    out = str(benchmark.parent / "out")
+    result = CliRunner().invoke(app, ["papers", "eval", str(benchmark.parent / name), "--out", out, *options])
+    assert result.exit_code == code
+    assert message in result.output

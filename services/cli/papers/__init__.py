@@ -1,1 +1,0 @@
-"""`cragmesh papers`: weights of `POST /papers` tuned, and the strategy measured step by step, by its own code."""
