@@ -84,7 +84,7 @@ def rankings(pools: Pools, weights: Weights, keep: Keep = lambda _: True) -> dic
         lists = [listing for listing in pool.lists if keep(listing)]
         names = {name for listing in lists for name in listing.scores}
         part = Pool({name: item for name, item in pool.candidates.items() if name in names}, lists)
-        best[query] = [item.id for item in rank(part, weights)[:DEPTH]]
+        best[query] = list(rank(part, weights))[:DEPTH]
     return best
 
 

@@ -8,7 +8,6 @@ steps and as fast as for any other.
 import secrets
 from collections.abc import Iterator, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -106,21 +105,13 @@ current_caller: ContextVar[str] = ContextVar("current_caller", default="")
 _ABSENT = f"0-{secrets.token_hex(16)}"
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """What a request needs. One for an unknown route needs no right; only reading it is open."""
-
-    right: Right | None
-    open: bool
-
-
-def rule_for(method: str, path: str) -> Rule:
-    """The rule of the route that a request goes to."""
+def rule_for(method: str, path: str) -> tuple[Right | None, bool]:
+    """The right that a request needs, and whether it is open to all; an unknown route may be read, and no more."""
     method = "GET" if method == "HEAD" else method
     for allowed, pattern, right in _PATTERNS:
         if allowed == method and pattern.match(path):
-            return Rule(right, open=right is None)
-    return Rule(None, open=method in READING)
+            return right, right is None
+    return None, method in READING
 
 
 def readable(collection: str) -> str:
@@ -128,7 +119,7 @@ def readable(collection: str) -> str:
     return collection if current_scope.get().reads(collection) else _ABSENT
 
 
-def restricted(filters: Sequence[Filter]) -> tuple[Filter, ...]:
+def with_key_filters(filters: Sequence[Filter]) -> tuple[Filter, ...]:
     """A request's filters and those of the caller's key.
 
     Raises:
@@ -141,11 +132,11 @@ def restricted(filters: Sequence[Filter]) -> tuple[Filter, ...]:
     return together
 
 
-def served(routes: Sequence[Any]) -> Iterator[tuple[str, str]]:
+def operations(routes: Sequence[Any]) -> Iterator[tuple[str, str]]:
     """(method, path) of all routes of an application, undocumented ones included."""
     for route in routes:
         # FastAPI keeps an included router as one route.
-        yield from served(getattr(getattr(route, "original_router", None), "routes", ()))
+        yield from operations(getattr(getattr(route, "original_router", None), "routes", ()))
         for method in getattr(route, "methods", None) or ():
             yield method, str(getattr(route, "path", ""))
 
@@ -156,6 +147,6 @@ def check(routes: Sequence[Any]) -> None:
     Raises:
         ValueError: one has none: nobody has decided who may call it.
     """
-    unruled = sorted({item for item in served(routes) if item[0] != "HEAD" and item not in RULES})
+    unruled = sorted({item for item in operations(routes) if item[0] != "HEAD" and item not in RULES})
     if unruled:
         raise ValueError(f"no rule says who may call {', '.join(map(' '.join, unruled))}: see RULES of {__name__}")

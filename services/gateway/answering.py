@@ -35,11 +35,7 @@ async def answer(
     arrived: Budget,
     listener: Listener = lambda _: None,
 ) -> AnswerResponse:
-    """The answer before the deadline, whatever fails: at worst "i don't know", with the reasons in `degraded`.
-
-    Args:
-        arrived: the budget that began when the request arrived.
-    """
+    """The answer before the deadline, whatever fails: at worst "i don't know", with the reasons in `degraded`."""
     recorder = Recorder() if request.trace else None
     run = begin(arrived, request.budget_s, settings, listener=listener, recorder=recorder)
     context = Context(_question(request), run, mesh, settings)

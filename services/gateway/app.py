@@ -15,7 +15,7 @@ from proto.base import Problem, Readiness
 from proto.feedback import FeedbackRequest, FeedbackResponse
 from proto.papers import PapersRequest, PapersResponse
 from services.gateway import access
-from services.gateway.asking import Event, Given, State, answered, chosen, events
+from services.gateway.asking import Event, Given, State, answered, events, strategy_of
 from services.gateway.batches.routes import router as batches
 from services.gateway.collections import router as collections
 from services.gateway.documents import router as documents
@@ -28,7 +28,8 @@ from services.gateway.mesh import Mesh
 from services.gateway.openai.routes import complete
 from services.gateway.openai.routes import router as openai
 from services.gateway.page.routes import routes as page_routes
-from services.gateway.papers.strategy import Papers, find_papers
+from services.gateway.papers.strategy import find_papers
+from services.gateway.papers.weights import Weights
 from services.gateway.places import MeshAdmission
 from services.gateway.settings import GatewaySettings
 from services.gateway.shared import SharedStore
@@ -64,7 +65,7 @@ async def post_answer(body: AnswerRequest, state: Given, accept: Annotated[str, 
     `answer` with the same JSON as the plain reply, or one event `problem` with a problem document where the gateway
     failed: the status had gone out before.
     """
-    strategy = chosen(body, state)
+    strategy = strategy_of(body, state)
     if EVENT_STREAM in accept.lower():
         stream = _events(body, strategy, state)
         return StreamingResponse(stream, media_type=EVENT_STREAM, headers={"cache-control": "no-store"})
@@ -86,14 +87,12 @@ async def post_papers(body: PapersRequest, state: Given) -> PapersResponse:
     """Rank by all encoders of the collection and several forms of the question; each score that made a rank is told."""
     arrived = current_budget.get() or Budget(body.budget_s)
     state["mesh"].speed.require(arrived.within(body.budget_s).left())
-    return await find_papers(body, state["papers"], state["mesh"], state["settings"], state["metrics"], arrived=arrived)
+    mesh, settings, metrics = state["mesh"], state["settings"], state["metrics"]
+    return await find_papers(body, state["paper_weights"], mesh, settings, metrics, arrived=arrived)
 
 
 @router.post(
-    "/feedback",
-    summary="Say whether an answer was right.",
-    tags=["answer"],
-    responses=kit.documented(401, 403, 404),
+    "/feedback", summary="Say whether an answer was right.", tags=["answer"], responses=kit.documented(401, 403, 404)
 )
 async def post_feedback(body: FeedbackRequest, state: Given) -> FeedbackResponse:
     """Within an hour of the answer, by the key that asked; kept with question and answer where a folder is set."""
@@ -154,7 +153,7 @@ def create_app(
     if settings.default_strategy not in strategies:
         raise ValueError(f"default strategy {settings.default_strategy!r} is none of {sorted(strategies)}")
 
-    papers = Papers.load(settings)
+    paper_weights = Weights.read(settings.papers_weights)
     speed, store = GeneratorSpeed.configured(settings), SharedStore.connect(settings.valkey_url)
     admission = MeshAdmission(settings, speed, store)
     keys = KeyRing(key=settings.api_key, file=settings.api_keys_file, per_minute=settings.rate_per_minute, store=store)
@@ -186,13 +185,12 @@ def create_app(
                 strategies=strategies,
                 settings=settings,
                 metrics=metrics,
-                papers=papers,
+                paper_weights=paper_weights,
                 health=health,
                 feedback=feedback,
                 batches=None,
             )
             if settings.batches_database:
-                # SQLAlchemy takes 20 MB, which a gateway without batches does without.
                 from services.gateway.batches.runner import opened
 
                 working = opened(settings, admission, store, partial(complete, state), keys.scope_of)

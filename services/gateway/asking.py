@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from typing import Annotated, TypedDict
+from typing import TYPE_CHECKING, Annotated, TypedDict
 
 from fastapi import Depends
 
@@ -10,12 +10,11 @@ from proto.answer import MAX_BUDGET_S, AnswerRequest, AnswerResponse, Citation, 
 from proto.base import FieldError, Problem
 from services.gateway.access import current_caller
 from services.gateway.answering import answer
-from services.gateway.batches import Batches
 from services.gateway.feedback import Feedback
 from services.gateway.health import Health
 from services.gateway.mesh import Mesh
 from services.gateway.observe import observe
-from services.gateway.papers.strategy import Papers
+from services.gateway.papers.weights import Weights
 from services.gateway.run import Listener
 from services.gateway.settings import GatewaySettings
 from services.gateway.strategies import Strategy
@@ -24,6 +23,9 @@ from services.kit.budget import Budget, current_budget
 from services.kit.concurrency import beside
 from services.kit.errors import InvalidRequest, MeshError, UnknownStrategy
 from services.kit.telemetry import Metrics, log, request_id
+
+if TYPE_CHECKING:
+    from services.gateway.batches.runner import Runner
 
 # As the deadline's middleware has it, for faults before a status is sent.
 FAULT = "the service failed; its log has the details under this request id"
@@ -42,13 +44,14 @@ class State(TypedDict):
     strategies: dict[str, Strategy]
     settings: GatewaySettings
     metrics: Metrics
-    papers: Papers
+    paper_weights: Weights
     health: Health
     feedback: Feedback
-    batches: Batches | None
+    # A forward reference: SQLAlchemy takes 20 MB, which a gateway without batches does without.
+    batches: "Runner | None"
 
 
-def left() -> float:
+def seconds_left() -> float:
     """Seconds for a call to a service: until the request's deadline, less REPLY_S to report its failure."""
     return max(0.0, (current_budget.get() or Budget(MAX_BUDGET_S)).left() - REPLY_S)
 
@@ -56,7 +59,7 @@ def left() -> float:
 Given = Annotated[State, Depends(kit.state_of)]
 
 
-def chosen(body: AnswerRequest, state: State) -> Strategy:
+def strategy_of(body: AnswerRequest, state: State) -> Strategy:
     """The strategy that a request names, or the default one.
 
     Raises:
@@ -80,7 +83,7 @@ def chosen(body: AnswerRequest, state: State) -> Strategy:
                 for name in unheeded
             ),
         )
-    state["mesh"].speed.require(min(body.budget_s, left()))
+    state["mesh"].speed.require(min(body.budget_s, seconds_left()))
     return strategy
 
 

@@ -17,7 +17,7 @@ from proto.collections import (
     SearchResponse,
 )
 from services.gateway.access import current_scope
-from services.gateway.asking import Given, left
+from services.gateway.asking import Given, seconds_left
 from services.gateway.mesh import NoCollection
 from services.kit.app import documented
 from services.kit.errors import (
@@ -43,8 +43,8 @@ class Refused(MeshError):
         self.status, self.title = problem.status, problem.title  # type: ignore[misc]
 
 
-async def passed_on() -> AsyncIterator[None]:
-    """A dependency of routes that only call a service: passes its failure on in the gateway's name.
+async def relay_failures() -> AsyncIterator[None]:
+    """A dependency of routes that only call a service: relays its failure in the gateway's name.
 
     Raises:
         MeshError: the call failed; a refusal of the request keeps its status and its reasons, but for 404, which names
@@ -66,35 +66,34 @@ async def passed_on() -> AsyncIterator[None]:
 
 
 router = APIRouter(
-    prefix="/collections", tags=["collections"], responses=documented(401, 403), dependencies=[Depends(passed_on)]
+    prefix="/collections",
+    tags=["collections"],
+    responses=documented(401, 403),
+    dependencies=[Depends(relay_failures)],
 )
 
 
 @router.get("", summary="The collections that the caller may read.")
 async def get_collections(state: Given, filters: Filters) -> Collections:
     """Documents are counted as far as the filters, and those of the key, let them through."""
-    return await state["mesh"].collections(filters, allow_s=left())
+    return await state["mesh"].collections(filters, allow_s=seconds_left())
 
 
 @router.get("/{name}", summary="One collection.", responses=documented(404))
 async def get_collection(name: CollectionName, state: Given, filters: Filters) -> CollectionInfo:
-    return await state["mesh"].collection(name, filters, allow_s=left())
+    return await state["mesh"].collection(name, filters, allow_s=seconds_left())
 
 
 @router.post("/{name}/search", summary="The best chunks or documents for a query.", responses=documented(404, 409))
 async def search_collection(name: CollectionName, body: SearchRequest, state: Given) -> SearchResponse:
-    return await state["mesh"].search(name, body, allow_s=left())
+    return await state["mesh"].search(name, body, allow_s=seconds_left())
 
 
-@router.put(
-    "/{name}",
-    summary="Make a collection; the same again changes nothing.",
-    responses=documented(409),
-)
+@router.put("/{name}", summary="Make a collection; the same again changes nothing.", responses=documented(409))
 async def put_collection(name: CollectionName, body: CreateCollection, state: Given) -> CollectionInfo:
     if not current_scope.get().reads(name):
         raise Forbidden("this key is for other collections")
-    return await state["mesh"].create_collection(name, body, allow_s=left())
+    return await state["mesh"].create_collection(name, body, allow_s=seconds_left())
 
 
 @router.delete(
@@ -105,4 +104,4 @@ async def put_collection(name: CollectionName, body: CreateCollection, state: Gi
     responses=documented(404, 409),
 )
 async def delete_collection(name: CollectionName, state: Given) -> None:
-    await state["mesh"].delete_collection(name, allow_s=left())
+    await state["mesh"].delete_collection(name, allow_s=seconds_left())

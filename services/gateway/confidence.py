@@ -159,11 +159,7 @@ class Confidence(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The kind of reply to give.
-
-    Args:
-        probability: that the reply is right; of an abstention, that the withheld answer is.
-    """
+    """The kind of reply to give, and the probability that it, or the answer withheld, is right."""
 
     kind: Kind
     probability: float
@@ -194,12 +190,9 @@ class Observation:
     """An answer and the circumstances that its signals are computed from.
 
     Args:
-        query: the question.
-        kind: of the greedy reply.
         answer: the greedy answer, normalised.
         sample: its tokens' log-probabilities.
         evidence: passages of the generator's prompt.
-        classification: of the question.
         others: further samples.
         sources: answers from other sources.
         check: the generator's own probability that the evidence says so.

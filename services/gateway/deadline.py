@@ -61,6 +61,6 @@ async def in_time(run: Run, speed: GeneratorSpeed, *, task: str) -> AsyncIterato
             log.error("cut short by a fault", task=task, error=type(error).__name__, exc_info=error)
             run.degrade("gateway", "error", type(error).__name__)
         # Nothing is learnt from an engine that refused every call, but from one that was too slow for any.
-        if run.generating_s and (run.llm_calls or any(item.reason == "timeout" for item in run.degraded)):
+        if run.generating_s and (run.usage.llm_calls or any(item.reason == "timeout" for item in run.degraded)):
             # During its preparation the engine worked on earlier questions; the bound leaves out services that hang.
             speed.observe_question(min(run.budget.elapsed_ms() / 1000, 2 * run.generating_s), sharing)

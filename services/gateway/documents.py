@@ -17,8 +17,8 @@ from proto.collections import (
     MoveRequest,
     MoveResponse,
 )
-from services.gateway.asking import Given, left
-from services.gateway.collections import passed_on
+from services.gateway.asking import Given, seconds_left
+from services.gateway.collections import relay_failures
 from services.kit.app import accept, documented, file_body
 from services.kit.filters import Filters
 
@@ -27,7 +27,7 @@ router = APIRouter(
     prefix="/collections/{name}",
     tags=["collections"],
     responses=documented(401, 403, 404),
-    dependencies=[Depends(passed_on)],
+    dependencies=[Depends(relay_failures)],
 )
 
 
@@ -35,18 +35,18 @@ router = APIRouter(
 async def get_documents(
     name: CollectionName, listing: Annotated[Listing, Query()], filters: Filters, state: Given
 ) -> Documents:
-    return await state["mesh"].documents(name, listing, filters, allow_s=left())
+    return await state["mesh"].documents(name, listing, filters, allow_s=seconds_left())
 
 
 @router.post("/documents", summary="Write a batch of texts.", responses=documented(409))
 async def post_documents(name: CollectionName, body: IngestRequest, state: Given) -> IngestResponse:
     """What the collection holds already is left; sent again after an interruption, a batch goes on where it stopped."""
-    return await state["mesh"].ingest(name, body, allow_s=left())
+    return await state["mesh"].ingest(name, body, allow_s=seconds_left())
 
 
 @router.get("/documents/{id:path}", summary="One document, and how far it is.")
 async def get_document(name: CollectionName, id: DocumentId, filters: Filters, state: Given) -> DocumentInfo:
-    return await state["mesh"].document(name, id, filters, allow_s=left())
+    return await state["mesh"].document(name, id, filters, allow_s=seconds_left())
 
 
 @router.put(
@@ -72,7 +72,7 @@ async def put_document(
     same path says how far it is.
     """
     body, media_type = await request.body(), request.headers.get("content-type", "")
-    info = await state["mesh"].put_document(name, id, body, media_type, description, allow_s=left())
+    info = await state["mesh"].put_document(name, id, body, media_type, description, allow_s=seconds_left())
     if info.state != "complete":
         accept(response, f"/collections/{name}/documents/{id}")
     return info
@@ -82,10 +82,10 @@ async def put_document(
     "/documents/{id:path}", summary="Delete a document.", status_code=HTTP_204_NO_CONTENT, response_class=Response
 )
 async def delete_document(name: CollectionName, id: DocumentId, state: Given) -> None:
-    await state["mesh"].delete_document(name, id, allow_s=left())
+    await state["mesh"].delete_document(name, id, allow_s=seconds_left())
 
 
 @router.post("/moves", summary="Give documents other ids.")
 async def post_moves(name: CollectionName, body: MoveRequest, state: Given) -> MoveResponse:
     """For files that lie elsewhere now: nothing is read or encoded again."""
-    return await state["mesh"].move_documents(name, body, allow_s=left())
+    return await state["mesh"].move_documents(name, body, allow_s=seconds_left())

@@ -155,13 +155,13 @@ class KeyRing:
             Forbidden: it lacks the route's right.
             RateLimited: its holder asked too often; `Retry-After` says when to come again.
         """
-        rule = rule_for(method, path)
-        name, scope = ("", NOBODY) if rule.open else ("", OWNER)
-        if self.asks and not rule.open:
+        right, is_open = rule_for(method, path)
+        name, scope = "", NOBODY if is_open else OWNER
+        if self.asks and not is_open:
             key = await self.identify(headers)
             name, scope = key.name, key.scope
-            if rule.right and rule.right not in scope.rights:
-                raise Forbidden(f"this key may not {rule.right}")
+            if right and right not in scope.rights:
+                raise Forbidden(f"this key may not {right}")
         scope_token, caller_token = current_scope.set(scope), current_caller.set(name)
         try:
             yield name

@@ -30,7 +30,7 @@ from proto.read import ReadRequest, ReadResponse
 from proto.rerank import RerankRequest, RerankResponse
 from proto.retrieve import RetrieveRequest, RetrieveResponse
 from proto.web import WebSearchRequest, WebSearchResponse
-from services.gateway.access import current_scope, readable, restricted
+from services.gateway.access import current_scope, readable, with_key_filters
 from services.gateway.calibration import Calibration, ConfidenceHealth
 from services.gateway.settings import GatewaySettings
 from services.gateway.speed import GeneratorSpeed
@@ -72,7 +72,7 @@ def _document(name: str, id: str) -> str:
 
 def _query(filters: Sequence[Filter], **listing: object) -> str:
     """The query of an address, with the caller's own filters."""
-    return f"?{urlencode([*listing.items(), *as_query(restricted(filters))])}"
+    return f"?{urlencode([*listing.items(), *as_query(with_key_filters(filters))])}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +133,7 @@ class Mesh:
 
     async def search(self, collection: str, request: SearchRequest, *, allow_s: float) -> SearchResponse:
         """Search a collection as far as the caller may read it; raises as `collection`."""
-        within = request.model_copy(update={"filters": restricted(request.filters)})
+        within = request.model_copy(update={"filters": with_key_filters(request.filters)})
         return await self._collection_call(collection, "/search", within, SearchResponse, allow_s=allow_s)
 
     async def collections(self, filters: Sequence[Filter] = (), *, allow_s: float) -> Collections:

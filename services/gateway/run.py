@@ -54,9 +54,10 @@ class Stage:
 
 @dataclass(slots=True)
 class GenerationCost:
-    """Tokens of all completions of one step, and the model of the last."""
+    """Calls of one step and their tokens, and the model of the last."""
 
     model: str = ""
+    llm_calls: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
 
@@ -97,9 +98,6 @@ class Run:
     settled: bool = False
     signals: dict[str, float] = field(default_factory=dict)
     generations: dict[str, GenerationCost] = field(default_factory=dict)
-    llm_calls: int = 0
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
     generating_s: float = 0.0
     _calls: int = 0
     _calling_since: float = 0.0
@@ -202,26 +200,21 @@ class Run:
         if self.recorder:
             self.recorder.note("decision", self.budget.elapsed_ms(), step, detail)
 
-    def count_kg(self, response: KgResponse) -> None:
-        """Keep the knowledge graph's response, and count its cost."""
-        self.kg = response
-        self.llm_calls += response.llm_calls
-        self.prompt_tokens += response.prompt_tokens
-        self.completion_tokens += response.completion_tokens
-
     def count_completion(self, step: str, completion: Completion) -> None:
         cost = self.generations.setdefault(step, GenerationCost())
         cost.model = completion.model
+        cost.llm_calls += 1
         cost.prompt_tokens += completion.prompt_tokens
         cost.completion_tokens += completion.completion_tokens
-        self.llm_calls += 1
-        self.prompt_tokens += completion.prompt_tokens
-        self.completion_tokens += completion.completion_tokens
 
     @property
     def usage(self) -> Usage:
+        """The generator's costs, and those of the knowledge graph's calls to it."""
+        costs: list[GenerationCost | KgResponse] = [*self.generations.values(), *filter(None, (self.kg,))]
         return Usage(
-            llm_calls=self.llm_calls, prompt_tokens=self.prompt_tokens, completion_tokens=self.completion_tokens
+            llm_calls=sum(cost.llm_calls for cost in costs),
+            prompt_tokens=sum(cost.prompt_tokens for cost in costs),
+            completion_tokens=sum(cost.completion_tokens for cost in costs),
         )
 
     def _report(self, event: StageEvent, *, at_ms: float | None = None) -> None:

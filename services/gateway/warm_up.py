@@ -21,11 +21,7 @@ PARAGRAPHS = 8
 
 
 async def warm_up(strategy: Strategy, mesh: Mesh, settings: GatewaySettings, *, ready_s: float) -> None:
-    """Answer one question if all services are ready; a failure is logged.
-
-    Args:
-        ready_s: seconds for the services to report that they are ready.
-    """
+    """Answer one question if all services report within `ready_s` that they are ready; a failure is logged."""
     budget_s = max(MIN_BUDGET_S, settings.warm_up_s)
     try:
         async with asyncio.timeout(budget_s + ready_s):

@@ -30,8 +30,9 @@ from services.cli.progress import counted
 from services.gateway import prompts
 from services.gateway.calculator.decoding import GRAMMAR
 from services.gateway.calculator.errors import CalculatorError
-from services.gateway.calculator.evaluate import Calculation, calculate
+from services.gateway.calculator.evaluate import Calculation, evaluate
 from services.gateway.calculator.grounding import Grounds
+from services.gateway.calculator.parse import parse
 from services.gateway.evidence import Evidence, render
 from services.gateway.steps.ask import asked_on
 from services.gateway.steps.calculate import MAX_TOKENS, results
@@ -113,7 +114,7 @@ def number_of(calculation: Calculation) -> Decimal | None:
 def is_right(case: Case) -> bool:
     """Whether the derivation has the value of the gold answer."""
     try:
-        value = number_of(calculate(case.derivation))
+        value = number_of(evaluate(parse(case.derivation)))
     except CalculatorError:
         return False
     return value is not None and equals(value, case.answer, case.scale)
@@ -166,7 +167,7 @@ async def one(case: Case, llm: LLM, seconds: float) -> Outcome:
     ended = time.monotonic()
     texts = [case.question, *(document.text for document in case.documents)]
     calculated, why = results(reply, Grounds.of(texts))
-    values = [value for value in (number_of(result.calculation) for result in calculated) if value is not None]
+    values = [value for value in (number_of(result) for result in calculated) if value is not None]
     hits = [equals(value, case.answer, case.scale) for value in values]
     return Outcome(
         case.id,

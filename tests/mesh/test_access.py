@@ -102,7 +102,7 @@ def all_routes() -> list[tuple[str, str]]:
     """Every operation of the OpenAPI document, and what it leaves out."""
     made = app.create_app(GatewaySettings())
     documented = {(method.upper(), path) for path, methods in made.openapi()["paths"].items() for method in methods}
-    return sorted(documented | {item for item in access.served(made.routes) if item[0] != "HEAD"})
+    return sorted(documented | {item for item in access.operations(made.routes) if item[0] != "HEAD"})
 
 
 def address(path: str) -> str:

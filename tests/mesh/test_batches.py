@@ -111,11 +111,7 @@ async def test_a_file_with_a_fault_fails_and_names_the_line(door: Door) -> None:
     assert batch.status == "failed"
     assert batch.errors
     faults = [(fault.code, fault.line, fault.param) for fault in batch.errors.data or ()]
-    assert faults == [
-        ("invalid_json_line", 2, None),
-        ("duplicate_custom_id", 3, None),
-        ("invalid_line", 4, "method"),
-    ]
+    assert faults == [("invalid_json_line", 2, None), ("duplicate_custom_id", 3, None), ("invalid_line", 4, "method")]
     assert (await begin(client, b"\n")).status == "failed"
 
 

@@ -107,7 +107,7 @@ async def test_a_file_takes_effect_without_a_restart_and_a_broken_one_breaks_not
     assert (every["kind"], every["answer"]) == ("answer", "Jonas Berg")
 
 
-@pytest.mark.parametrize(("caution", "kind"), [("low", "answer"), ("balanced", "answer"), ("high", "unknown")])
+@pytest.mark.parametrize(("caution", "kind"), [("balanced", "answer"), ("high", "unknown")])
 async def test_caution_is_a_setting(
     services: Services, monkeypatch: pytest.MonkeyPatch, caution: str, kind: str
 ) -> None:

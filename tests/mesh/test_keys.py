@@ -15,7 +15,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from services.classifier.app import create_app as create_classifier
 from services.classifier.settings import ClassifierSettings
-from services.gateway.access import served
+from services.gateway.access import operations
 from services.gateway.keys import Key, digest, write
 from services.kg.app import create_app as create_kg
 from services.kg.settings import KgSettings
@@ -96,7 +96,7 @@ INSIDE: dict[str, Callable[[], FastAPI]] = {
 
 def routes(app: FastAPI) -> set[tuple[str, str]]:
     """(method, path) of all that an application answers, with something in place of parameters."""
-    return {(method, re.sub(r"{[^}]*}", "any", path)) for method, path in served(app.routes)}
+    return {(method, re.sub(r"{[^}]*}", "any", path)) for method, path in operations(app.routes)}
 
 
 @pytest.mark.parametrize("name", INSIDE)

@@ -60,24 +60,6 @@ async def test_a_frozen_graph_leaves_time_for_the_web(services: Services) -> Non
     assert ("kg", "timeout") in {(item["stage"], item["reason"]) for item in body["degraded"]}
 
 
-async def test_given_evidence_stands_in_for_the_graph(services: Services, gateway: httpx.AsyncClient) -> None:
-    body = (await gateway.post("/answer", json=FILM | {"evidence": ["It was made by Jonas Berg."]})).json()
-    assert body["kg"] is None
-    assert "kg" not in body["timings"]
-
-
-async def test_the_program_mode_writes_under_the_grammar(services: Services) -> None:
-    services.generator.reply = lambda _: 'get_movie("inception")["director"]'
-    async with services.client("kg") as kg:
-        question = {"query": "who directed inception", "domain": "movie", "mode": "program"}
-        body = (await kg.post("/kg/query", json=question)).json()
-    asked = services.generator.requests[-1]
-    assert "get_movie" in asked["structured_outputs"]["grammar"]
-    assert asked["messages"][-1]["content"].startswith("who directed inception")
-    assert (body["mode"], body["status"], body["llm_calls"]) == ("program", "ok", 1)
-    assert "Christopher Nolan" in body["text"]
-
-
 async def test_errors_go_back_to_the_model_once(services: Services) -> None:
     replies = iter(['get_movie("inception")["favourite colour"]', 'get_movie("inception")["director"]'])
     services.generator.reply = lambda _: next(replies)
@@ -121,14 +103,6 @@ async def test_a_refused_program_says_the_limit(services: Services, program: str
     (error,) = reply.json()["errors"]
     assert error["field"] == "program"
     assert limit in error["message"]
-
-
-async def test_the_catalogue_lists_every_function(services: Services) -> None:
-    async with services.client("kg") as kg:
-        body = (await kg.get("/kg/catalogue")).json()
-    assert {"get_movie", "get_stock_price", "get_person", "get_nba_on_date", "get_open"} <= {
-        function["name"] for function in body["functions"]
-    }
 
 
 async def test_adaptive_settles_typed_facts_without_the_generator(

@@ -91,18 +91,3 @@ async def test_the_document_that_answers_is_first(gateway: httpx.AsyncClient) ->
         (f"late-interaction/{encoder}", "question")
     }
     assert all(score["rank"] <= len(DOCUMENTS) for score in best["scores"])
-
-
-@pytest.mark.parametrize("service", ["generator", "reranker", "retriever"])
-async def test_a_ranking_always_comes(gateway: httpx.AsyncClient, services: Services, service: str) -> None:
-    """`test_doors.py` has other faults."""
-    services.faults[service].fault = "killed"
-    found = await asked(gateway)
-    assert {item["stage"] for item in found["degraded"]} == {service}
-    assert {paper["id"] for paper in found["papers"][:2]} == (set() if service == "retriever" else TIDES)
-
-
-async def test_an_unknown_collection(gateway: httpx.AsyncClient) -> None:
-    reply = await gateway.post("/papers", json=QUESTION | {"collection": "town"})
-    assert reply.status_code == 422
-    assert reply.json()["errors"][0]["field"] == "collection"

@@ -246,10 +246,6 @@ async def test_a_trace_tells_the_plan_and_why_something_was_left_out(
     assert any(event["kind"] == "decision" and event["step"] == "dynamism" for event in events)
 
 
-async def test_no_trace_unless_asked_for(gateway: httpx.AsyncClient) -> None:
-    assert (await ask(gateway, "db3", STABLE))["trace"] is None
-
-
 async def from_records(services: Services, query: str, named: str) -> dict[str, Any]:
     """The answer of `db3` with public data, where the model names these entities."""
     services.generator.reply = script({"entities": named, "other": "148"})

@@ -27,7 +27,7 @@ class CallerFiles:
     def __init__(self, state: Given) -> None:
         if state["batches"] is None:
             raise NotFound("no batches are kept here: CRAGMESH_BATCHES_DATABASE is not set")
-        self.store, self.runner = state["batches"]
+        self.runner, self.store = state["batches"], state["batches"].store
 
     async def do(self, method: Callable[..., Object], *args: Any) -> Object:
         """The result of a method of the store for this caller."""

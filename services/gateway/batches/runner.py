@@ -10,7 +10,6 @@ from fastapi.exceptions import RequestValidationError
 from pydantic import ValidationError
 
 from services.gateway.access import Scope, current_caller, current_scope
-from services.gateway.batches import Batches
 from services.gateway.batches.lane import MeshLane
 from services.gateway.batches.store import TRIES, Item, Store
 from services.gateway.batches.wire import reply_line
@@ -39,13 +38,13 @@ ScopeOf = Callable[[str], Awaitable[Scope | None]]
 @asynccontextmanager
 async def opened(
     settings: GatewaySettings, admission: Admission, shared: SharedStore, complete: Complete, scope_of: ScopeOf
-) -> AsyncIterator[Batches]:
-    """Batches by the settings; they are answered while the context is open."""
+) -> AsyncIterator["Runner"]:
+    """A store of batches by the settings, and its runner, which answers them while the context is open."""
     store = Store(settings.batches_database, max_bytes=settings.batches_mib * 2**20, days=settings.batches_days)
     runner = Runner(store, MeshLane(admission, settings.batches_level, shared), complete, scope_of)
     try:
         async with runner.running():
-            yield Batches(store, runner)
+            yield runner
     finally:
         await asyncio.to_thread(store.close)
 
@@ -59,7 +58,7 @@ class Runner:
     """
 
     def __init__(self, store: Store, lane: IdleLane, complete: Complete, scope_of: ScopeOf) -> None:
-        self._store = store
+        self.store = store
         self._lane = lane
         self._complete = complete
         self._scope_of = scope_of
@@ -92,9 +91,9 @@ class Runner:
     async def _next(self) -> Item | None:
         # A database that is away is in the log, and may be back at the next look.
         with contextlib.suppress(Unavailable):
-            if item := await asyncio.to_thread(self._store.take):
+            if item := await asyncio.to_thread(self.store.take):
                 return item
-            await asyncio.to_thread(self._store.sweep)
+            await asyncio.to_thread(self.store.sweep)
         return None
 
     async def _serve(self, item: Item) -> None:
@@ -104,14 +103,14 @@ class Runner:
                 async with self._lane.place():
                     status, body = await self._answer(item)
             except GaveWay:
-                await asyncio.to_thread(self._store.give_back, item, failed=False)
+                await asyncio.to_thread(self.store.give_back, item, failed=False)
                 self.wake()
                 return
             if _is_incomplete(body) and item.tries + 1 < TRIES:
-                await asyncio.to_thread(self._store.give_back, item, failed=True)
+                await asyncio.to_thread(self.store.give_back, item, failed=True)
                 return
             line = reply_line(item.custom_id, item.number, status, request_id(), body)
-            await asyncio.to_thread(self._store.finish, item, line, good=status == 200)
+            await asyncio.to_thread(self.store.finish, item, line, good=status == 200)
 
     async def _answer(self, item: Item) -> tuple[int, dict[str, Any]]:
         """A status and a body, as `/v1/chat/completions` would give them to the batch's owner now."""

@@ -19,31 +19,28 @@ class CalculatorError(Exception):
 
 
 class ExpressionError(CalculatorError):
-    """`position` is the character where reading stopped."""
-
     def __init__(self, message: str, *, position: int = 0) -> None:
         super().__init__(f"{message}, at character {position + 1}")
-        self.position = position
 
 
 class LimitExceeded(ExpressionError):
-    """The message names the limit."""
+    pass
 
 
 class SyntaxFault(ExpressionError):
-    """The message names what was expected."""
+    pass
 
 
 class Ambiguous(ExpressionError):
-    """The message names both readings."""
+    pass
 
 
 class UnknownName(ExpressionError):
-    """The message names the functions that there are."""
+    pass
 
 
 class EvaluationError(CalculatorError):
-    """Base of what evaluation raises."""
+    pass
 
 
 class TooLarge(EvaluationError):

@@ -7,14 +7,14 @@ inputs do not settle stays open rather than guessed.
 import decimal
 import itertools
 import operator
+import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import date
 from decimal import ROUND_FLOOR, ROUND_HALF_UP, Context, Decimal, DivisionUndefined, InvalidOperation, Overflow
 from typing import Literal
 
 from services.gateway.calculator.errors import DivisionByZero, TooLarge, Undefined, UnitMismatch
-from services.gateway.calculator.parse import parse
 from services.gateway.calculator.tree import (
     Binary,
     Call,
@@ -25,9 +25,7 @@ from services.gateway.calculator.tree import (
     Node,
     Number,
     Unary,
-    leaves,
     render,
-    spelled,
 )
 from services.kit.text.dates import whole_years
 from services.kit.text.writing import number_text
@@ -66,41 +64,22 @@ class Quantity:
 
 @dataclass(frozen=True, slots=True)
 class Calculation:
-    """An expression and its value.
+    """The value of an expression: a number (12 for 12 %), a truth value of a comparison, or a day.
 
-    Args:
-        expression: in canonical form.
-        value: the number in its unit (12 for 12 %), a truth value of a comparison, or a day.
-        unit: %, $, €, £, days, years, or empty where the inputs do not settle it.
-        inputs: its numbers and days, as they were written.
-        text: all of it in words, to be read as a reference: `(259.2 - 133.7) / 133.7 = 0.9387 (93.87 %)`.
+    `text` has expression and value, to be read as a reference: `(259.2 - 133.7) / 133.7 = 0.9387 (93.87 %)`.
     """
 
-    expression: str
     value: Decimal | bool | date
-    unit: str
-    inputs: tuple[str, ...]
     text: str
 
 
-def calculate(text: str) -> Calculation:
-    """The value of an expression.
-
-    Raises:
-        ExpressionError: the text is not in the language or exceeds its limits.
-        EvaluationError: it has no value, or none that is a plausible quantity.
-    """
-    return evaluate(parse(text))
-
-
 def evaluate(expression: Expression) -> Calculation:
-    """The value of a parsed expression.
+    """The value of an expression.
 
     Raises:
         EvaluationError: it has no value, or none that is a plausible quantity.
     """
     text = render(expression)
-    inputs = tuple(spelled(leaf) if isinstance(leaf, Number) else leaf.value.isoformat() for leaf in leaves(expression))
     nodes = expression.operands if isinstance(expression, Compare) else (expression,)
     try:
         with decimal.localcontext(ARITHMETIC):
@@ -112,8 +91,8 @@ def evaluate(expression: Expression) -> Calculation:
     except InvalidOperation:
         raise Undefined("an operation has no value") from None
     if not isinstance(expression, Compare):
-        value, unit, words = _result(quantities[0])
-        return Calculation(text, value, unit, inputs, f"{text} = {words}")
+        value, words = _result(quantities[0])
+        return Calculation(value, f"{text} = {words}")
     pairs = list(itertools.pairwise(quantities))
     for pair in pairs:
         _shared_unit(pair)
@@ -122,12 +101,12 @@ def evaluate(expression: Expression) -> Calculation:
         for sign, (left, right) in zip(expression.operators, pairs, strict=True)
     )
     computed = [
-        _result(quantity)[2]
+        _result(quantity)[1]
         for node, quantity in zip(nodes, quantities, strict=True)
         if not isinstance(node, Number | Day)
     ]
     values = f", with {' and '.join(computed)}" if computed else ""
-    return Calculation(text, holds, "", inputs, f"{text} is {'true' if holds else 'false'}{values}")
+    return Calculation(holds, f"{text} is {'true' if holds else 'false'}{values}")
 
 
 COMPARATORS: dict[Comparison, Callable[[Decimal, Decimal], bool]] = {
@@ -265,8 +244,7 @@ def _call(node: Call, arguments: list[Quantity]) -> Quantity:
         case "mean":
             return Quantity(sum(values, Decimal(0)) / len(values), _measure(arguments))
         case "median":
-            middle = sorted(values)[(len(values) - 1) // 2 : len(values) // 2 + 1]
-            return Quantity(sum(middle, Decimal(0)) / len(middle), _measure(arguments))
+            return Quantity(statistics.median(values), _measure(arguments))
         case "pct_change":
             _measure(arguments)
             old, new = values
@@ -320,24 +298,24 @@ def _of_quotient(left: Quantity, right: Quantity) -> Unit:
     return left.unit if right.unit in ("ratio", "%", "") else ""
 
 
-def _result(quantity: Quantity) -> tuple[Decimal | date, str, str]:
-    """Value, unit, and both in words."""
+def _result(quantity: Quantity) -> tuple[Decimal | date, str]:
+    """The value in its unit, and both in words."""
+    value = quantity.value
     match quantity.unit:
         case "date":
-            day = date.min + timedelta(days=int(quantity.value) - 1)
-            return day, "", day.isoformat()
+            day = date.fromordinal(int(value))
+            return day, day.isoformat()
         case "%":
-            value = quantity.value.scaleb(2)
-            return value, "%", f"{number_text(value)} %"
+            value = value.scaleb(2)
+            return value, f"{number_text(value)} %"
         case "points":
-            return quantity.value, "%", f"{number_text(quantity.value)} (per cent)"
+            return value, f"{number_text(value)} (per cent)"
         case "ratio":
-            percent = f" ({number_text(quantity.value.scaleb(2))} %)" if abs(quantity.value) < 10 else ""
-            return quantity.value, "", f"{number_text(quantity.value)}{percent}"
-        case "days" | "years":
-            return quantity.value, quantity.unit, f"{number_text(quantity.value)} {quantity.unit}"
+            percent = f" ({number_text(value.scaleb(2))} %)" if abs(value) < 10 else ""
+            return value, f"{number_text(value)}{percent}"
+        case "days" | "years" as span:
+            return value, f"{number_text(value)} {span}"
         case "":
-            return quantity.value, "", number_text(quantity.value)
+            return value, number_text(value)
         case currency:
-            sign = "-" if quantity.value < 0 else ""
-            return quantity.value, currency, f"{sign}{currency}{number_text(abs(quantity.value))}"
+            return value, f"{'-' if value < 0 else ''}{currency}{number_text(abs(value))}"

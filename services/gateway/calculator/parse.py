@@ -92,8 +92,7 @@ def parse(text: str) -> Expression:
     """
     if len(text) > MAX_CHARS:
         raise LimitExceeded(f"an expression has at most {MAX_CHARS} characters", position=MAX_CHARS)
-    foreign = _FOREIGN.search(text)
-    if foreign is not None:
+    if foreign := _FOREIGN.search(text):
         raise SyntaxFault("a character that no expression has", position=foreign.start())
     return _Parser(_scan(text)).whole()
 

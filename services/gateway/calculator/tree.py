@@ -8,7 +8,6 @@
 Operators bind as in Python: comparisons, which chain, below sums, below products, below signs, below powers.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
@@ -84,24 +83,6 @@ def render(expression: Expression) -> str:
         first, *rest = (_render(operand, SUM) for operand in expression.operands)
         return " ".join([first, *(f"{op} {text}" for op, text in zip(expression.operators, rest, strict=True))])
     return _render(expression, SUM)
-
-
-def leaves(node: Expression) -> Iterator[Number | Day]:
-    """Numbers and days, from left to right."""
-    match node:
-        case Number() | Day():
-            yield node
-        case Unary():
-            yield from leaves(node.operand)
-        case Binary():
-            yield from leaves(node.left)
-            yield from leaves(node.right)
-        case Compare():
-            for operand in node.operands:
-                yield from leaves(operand)
-        case Call():
-            for argument in node.arguments:
-                yield from leaves(argument)
 
 
 def spelled(number: Number) -> str:

@@ -71,9 +71,5 @@ def _build(state: State) -> Starlette:
     # The gateway's keys and middleware decide who may call, for every route alike; a browser's page of another origin
     # cannot post JSON here.
     return build(state).streamable_http_app(
-        streamable_http_path=PATH,
-        stateless_http=True,
-        json_response=True,
-        max_request_body_size=MAX_BODY,
-        host="",
+        streamable_http_path=PATH, stateless_http=True, json_response=True, max_request_body_size=MAX_BODY, host=""
     )

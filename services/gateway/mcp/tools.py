@@ -13,7 +13,7 @@ from proto.answer import MAX_BUDGET_S, MIN_BUDGET_S, AnswerRequest, AnswerRespon
 from proto.base import MAX_QUERY_CHARS
 from proto.collections import MAX_COLLECTIONS, MAX_FILTERS, CollectionName, Filter, SearchRequest
 from proto.kg import KgRequest
-from services.gateway.asking import State, address_of, answered, chosen, left, title_of
+from services.gateway.asking import State, address_of, answered, seconds_left, strategy_of, title_of
 from services.gateway.mesh import NoCollection
 from services.kit.errors import MeshError, ServiceFailure
 
@@ -107,18 +107,15 @@ def build(state: State) -> MCPServer:
                 strategy=strategy,
                 budget_s=budget_s,
             )
-            return _answer_result(await answered(request, chosen(request, state), state))
+            return _answer_result(await answered(request, strategy_of(request, state), state))
 
     @server.tool(description="Find passages of a collection, best first.", annotations=READS)
     async def search(
-        query: Text,
-        collection: Collection,
-        top_n: Annotated[int, Field(ge=1, le=MAX_HITS)] = 5,
-        filters: Filters = (),
+        query: Text, collection: Collection, top_n: Annotated[int, Field(ge=1, le=MAX_HITS)] = 5, filters: Filters = ()
     ) -> SearchResult:
         request = SearchRequest(queries=(query,), top_n=top_n, filters=filters)
         with _failures():
-            response = await state["mesh"].search(collection, request, allow_s=left())
+            response = await state["mesh"].search(collection, request, allow_s=seconds_left())
         hits = [
             Hit(title=hit.title, text=hit.text, score=hit.score, document=hit.id, url=hit.url, page=hit.page_number)
             for hit in response.hits
@@ -129,20 +126,20 @@ def build(state: State) -> MCPServer:
     async def kg(question: Text, domain: str = "open") -> FactsResult:
         with _failures():
             request = KgRequest.model_validate({"query": question, "domain": domain})
-            response = await state["mesh"].query_kg(request, allow_s=left())
+            response = await state["mesh"].query_kg(request, allow_s=seconds_left())
         return FactsResult(facts=response.text, program=response.program, status=response.status)
 
     @server.resource(COLLECTIONS, description="The collections that can be asked.", mime_type=JSON)
     async def collections() -> dict[str, Any]:
         with _failures(ResourceError):
-            listed = await state["mesh"].collections(allow_s=left())
+            listed = await state["mesh"].collections(allow_s=seconds_left())
         return listed.model_dump(mode="json")
 
     @server.resource(f"{COLLECTIONS}/{{name}}", description="One of them: its size, its encoders.", mime_type=JSON)
     async def collection(name: str) -> dict[str, Any]:
         with _failures(ResourceError):
             try:
-                info = await state["mesh"].collection(_NAME.validate_python(name), allow_s=left())
+                info = await state["mesh"].collection(_NAME.validate_python(name), allow_s=seconds_left())
             except (NoCollection, ValidationError) as error:
                 raise ResourceNotFoundError(f"there is no collection {name!r}") from error
         return info.model_dump(mode="json")

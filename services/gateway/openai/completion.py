@@ -76,13 +76,8 @@ def annotations(response: AnswerResponse, text: str) -> list[dict[str, Any]]:
     if response.kind == "unknown":
         return []
     sources = dict.fromkeys((address_of(citation), title_of(citation)) for citation in response.citations)
-    return [
-        {
-            "type": "url_citation",
-            "url_citation": {"url": url, "title": title, "start_index": 0, "end_index": len(text)},
-        }
-        for url, title in sources
-    ]
+    whole = {"start_index": 0, "end_index": len(text)}
+    return [{"type": "url_citation", "url_citation": {"url": url, "title": title} | whole} for url, title in sources]
 
 
 def usage(response: AnswerResponse) -> dict[str, int]:

@@ -40,11 +40,5 @@ def error_of(problem: dict[str, Any]) -> dict[str, Any]:
     code = CODES.get(HTTPStatus(status)) or ("model_not_found" if param == "model" and status == 404 else None)
     limit = f" ({first['limit']})" if first.get("limit") else ""
     message = (problem.get("detail") or problem.get("title") or "the request failed") + limit
-    return {
-        "error": {
-            "message": message,
-            "type": TYPES.get(HTTPStatus(status), default),
-            "param": param,
-            "code": code or first.get("limit") or None,
-        }
-    }
+    kind = TYPES.get(HTTPStatus(status), default)
+    return {"error": {"message": message, "type": kind, "param": param, "code": code or first.get("limit") or None}}

@@ -8,7 +8,7 @@ from fastapi import APIRouter
 from fastapi.responses import StreamingResponse
 
 from proto.answer import AnswerRequest, AnswerResponse, StageEvent
-from services.gateway.asking import Given, State, answered, chosen, events, left, observed
+from services.gateway.asking import Given, State, answered, events, observed, seconds_left, strategy_of
 from services.gateway.openai.completion import DONE, Naming, chunk, chunks, completion, frame, stage_line
 from services.gateway.openai.errors import documented, error_of
 from services.gateway.openai.wire import OWNER, ChatRequest, model_name, parse_model, to_answer_request
@@ -29,7 +29,7 @@ async def list_models(state: Given) -> dict[str, Any]:
     names = sorted(state["strategies"], key=lambda name: (name != default, name))
     models = [_model(state, name) for name in names]
     try:
-        readable = (await state["mesh"].collections(allow_s=min(LISTING_S, left()))).collections
+        readable = (await state["mesh"].collections(allow_s=min(LISTING_S, seconds_left()))).collections
     except ServiceFailure as failure:
         log.warning("models without collections", error=str(failure))
         readable = ()
@@ -75,9 +75,9 @@ async def complete(state: State, body: ChatRequest) -> dict[str, Any]:
 
 
 def _accepted(body: ChatRequest, state: State) -> tuple[Naming, AnswerRequest, Strategy]:
-    """A chat request in the mesh's terms; raises as `to_answer_request` and `chosen` do."""
+    """A chat request in the mesh's terms; raises as `to_answer_request` and `strategy_of` do."""
     request = to_answer_request(body, sorted(state["strategies"]), state["settings"].default_strategy)
-    return Naming(f"chatcmpl-{request_id()}", body.model, int(time.time())), request, chosen(request, state)
+    return Naming(f"chatcmpl-{request_id()}", body.model, int(time.time())), request, strategy_of(request, state)
 
 
 async def _stream(

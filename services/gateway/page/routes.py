@@ -8,7 +8,6 @@ from fastapi import APIRouter, HTTPException, Request, Response
 from pydantic import TypeAdapter
 
 from services.gateway.page import assets, examples
-from services.gateway.page.headers import SECURITY_HEADERS
 from services.gateway.page.reports import ReportInfo, Reports, Root
 from services.gateway.settings import GatewaySettings
 
@@ -18,7 +17,7 @@ SHIPPED = ("gateway", "data", "reports")
 # Where `make eval` writes, below the folder that the gateway was started in.
 MEASURED = Path("out", "eval")
 # A report may be written again at any time.
-NOT_STORED = SECURITY_HEADERS | {"cache-control": "no-store"}
+NOT_STORED = assets.SECURITY_HEADERS | {"cache-control": "no-store"}
 
 _LISTED = TypeAdapter(list[ReportInfo])
 

@@ -14,8 +14,8 @@ from services.gateway.normalize import normalize
 from services.gateway.papers.clean import clean, cut
 from services.gateway.papers.query_forms import ANSWER, KEYWORDS, MAX_APPENDED_CHARS, Form, appended
 from services.gateway.steps.ask import Allowance, Request, ask
+from services.gateway.steps.generate import Hint
 from services.kit.concurrency import all_of
-from services.kit.llm import Constraint
 from services.kit.prompts import Prompt
 from services.kit.untrusted import fence, harmless
 
@@ -32,14 +32,6 @@ QUESTION_CHARS = 1_200
 _SEPARATOR = re.compile(r"[,;\n|\u2022]+")
 _ORNAMENT = re.compile(r"^[\s\-*#\d.)(\"'`]+|[\s.\"'`*)]+$")
 _LABEL = re.compile(r"^\W*(?:key\s?words?|key\s?phrases?|answer|response)\W*:\s*", re.IGNORECASE)
-
-
-@dataclass(frozen=True, slots=True)
-class Hint(Constraint):
-    """A constraint for the server's decoding alone: `read_keywords` also takes a reply that was cut short."""
-
-    def holds(self, text: str) -> bool:
-        return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,13 +72,8 @@ async def enhance(context: Context, prompts: Prompts, forms: MutableMapping[Form
         else:
             context.run.degrade(form, "empty", "the generator's reply is of no use to a search")
 
-    keywords = Request(
-        KEYWORDS,
-        prompts.keywords.fill(question=fenced),
-        KEYWORDS_TOKENS,
-        MIN_KEYWORDS_TOKENS,
-        constraint=keywords_constraint(),
-    )
+    messages = prompts.keywords.fill(question=fenced)
+    keywords = Request(KEYWORDS, messages, KEYWORDS_TOKENS, MIN_KEYWORDS_TOKENS, constraint=keywords_constraint())
     answer = Request(ANSWER, prompts.answer.fill(question=fenced), ANSWER_TOKENS, MIN_ANSWER_TOKENS)
     await all_of((write(KEYWORDS, keywords), write(ANSWER, answer)))
 

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import get_args
 
 from services.gateway.papers.candidates import Listing, Pool
@@ -15,16 +14,8 @@ RANK_CONSTANT = 60
 SPREAD = 3.0
 
 
-@dataclass(frozen=True, slots=True)
-class Ranked:
-    """A document's place; `score` is in 0..1."""
-
-    id: str
-    score: float
-
-
-def rank(pool: Pool, weights: Weights) -> list[Ranked]:
-    """All candidates, best first; ties stay in the order of the searches.
+def rank(pool: Pool, weights: Weights) -> dict[str, float]:
+    """All candidates' ids with their scores in 0..1, best first; ties stay in the order of the searches.
 
     Weights count in proportion to the sum of those whose lists are there, so a missing list shifts nothing.
     """
@@ -33,11 +24,11 @@ def rank(pool: Pool, weights: Weights) -> list[Ranked]:
     if total <= 0:
         weighed, total = [(listing, 1.0) for listing in pool.lists], float(len(pool.lists))
     parts = [(weight, normalised(listing, weights.normalise)) for listing, weight in weighed if weight > 0]
-    ranked = [
-        Ranked(name, math.fsum(weight * part.get(name, 0.0) for weight, part in parts) / max(total, 1e-12))
+    scores = {
+        name: math.fsum(weight * part.get(name, 0.0) for weight, part in parts) / max(total, 1e-12)
         for name in pool.candidates
-    ]
-    return sorted(ranked, key=lambda item: -item.score)
+    }
+    return dict(sorted(scores.items(), key=lambda item: -item[1]))
 
 
 def normalised(listing: Listing, how: Normalisation) -> dict[str, float]:

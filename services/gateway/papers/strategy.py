@@ -35,6 +35,7 @@ from services.kit.telemetry import Metrics, log, request_id
 
 # Of the enhanced forms' search; the rest of the reserve is the re-scoring's.
 SEARCH_CAP_S = 6.0
+PROMPTS = Prompts.read()
 # Reserved by a search for the steps after it, and by the last step for the ranking itself.
 RANK_RESERVE_S = 0.1
 
@@ -45,23 +46,6 @@ class UnknownCollection(InvalidRequest):
 
 class NothingFound(Exception):
     """The collection holds nothing for the question, so there is nothing to enhance for."""
-
-
-@dataclass(frozen=True, slots=True)
-class Papers:
-    """What every request to `/papers` shares."""
-
-    weights: Weights
-    prompts: Prompts
-
-    @classmethod
-    def load(cls, settings: GatewaySettings) -> "Papers":
-        """Read weights and prompts.
-
-        Raises:
-            ValueError: the file of the weights is missing or holds none.
-        """
-        return cls(Weights.read(settings.papers_weights), Prompts.read())
 
 
 @dataclass(slots=True)
@@ -79,7 +63,7 @@ class Retrieval:
 
 async def find_papers(
     request: PapersRequest,
-    papers: Papers,
+    weights: Weights,
     mesh: Mesh,
     settings: GatewaySettings,
     metrics: Metrics,
@@ -87,9 +71,6 @@ async def find_papers(
     arrived: Budget,
 ) -> PapersResponse:
     """A ranking before the deadline, whatever happens: at worst an empty one, with the reason in `degraded`.
-
-    Args:
-        arrived: the budget that began when the request arrived.
 
     Raises:
         UnknownCollection: the retriever has no collection of that name.
@@ -99,9 +80,9 @@ async def find_papers(
     context = Context(Question(text, datetime.now(UTC), filters=request.filters), run, mesh, settings)
     retrieval = Retrieval(request.collection, {QUESTION: text})
     async with in_time(run, mesh.speed, task="papers"):
-        await gather(context, papers.prompts, retrieval, enhanced=request.enhance, rescored=request.rescore)
+        await gather(context, PROMPTS, retrieval, enhanced=request.enhance, rescored=request.rescore)
     response = PapersResponse(
-        papers=await asyncio.to_thread(ranking, retrieval.pool, papers.weights, request.top_n),
+        papers=await asyncio.to_thread(ranking, retrieval.pool, weights, request.top_n),
         forms={str(form): text for form, text in retrieval.forms.items()},
         degraded=tuple(run.degraded),
         timings=run.timings,
@@ -150,29 +131,22 @@ async def gather(
 
 def ranking(pool: Pool, weights: Weights, top_n: int) -> tuple[Paper, ...]:
     """The best documents, each with every score that made its rank."""
-    ranks = [{name: place for place, name in enumerate(listing.scores, 1)} for listing in pool.lists]
+    ranks = [{id: place for place, id in enumerate(listing.scores, 1)} for listing in pool.lists]
     papers = []
-    for item in rank(pool, weights)[:top_n]:
-        candidate = pool.candidates[item.id]
+    for name, total in list(rank(pool, weights).items())[:top_n]:
+        candidate = pool.candidates[name]
         scores = tuple(
             PaperScore(
                 source=listing.source,
                 form=listing.form,
-                rank=rank_of.get(item.id, 0),
-                score=listing.scores.get(item.id, 0.0),
+                rank=rank_of.get(name, 0),
+                score=listing.scores.get(name, 0.0),
                 weight=weights.of(listing.source, listing.form, listing.role),
             )
             for listing, rank_of in zip(pool.lists, ranks, strict=True)
         )
-        paper = Paper(
-            id=item.id,
-            title=candidate.title,
-            url=candidate.url,
-            text=candidate.text,
-            score=item.score,
-            scores=scores,
-        )
-        papers.append(paper)
+        texts = {"title": candidate.title, "url": candidate.url, "text": candidate.text}
+        papers.append(Paper(id=name, **texts, score=total, scores=scores))
     return tuple(papers)
 
 
@@ -195,13 +169,13 @@ async def _first_search(context: Context, retrieval: Retrieval) -> None:
 
 
 def _feedback(pool: Pool, question: str) -> dict[Form, str]:
-    ranked = [pool.candidates[item.id].passage for item in rank(pool, EQUAL)]
+    ranked = [pool.candidates[name].passage for name in rank(pool, EQUAL)]
     words = feedback_words(ranked[:DOCUMENTS], ranked[DOCUMENTS:])
     return {FEEDBACK: appended(question, " ".join(words))} if words else {}
 
 
 def _best(pool: Pool, count: int) -> Sequence[Candidate]:
-    return [pool.candidates[item.id] for item in rank(pool, EQUAL)[:count]]
+    return [pool.candidates[name] for name in list(rank(pool, EQUAL))[:count]]
 
 
 def _observe(metrics: Metrics, run: Run, response: PapersResponse, arrived: Budget) -> None:

@@ -7,7 +7,7 @@ stands neither in the documents nor in the question is not used.
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 
 from services.gateway.calculator.decoding import GRAMMAR, MAX_LINES, read
 from services.gateway.calculator.errors import EvaluationError
@@ -31,27 +31,10 @@ MIN_TOKENS = 30
 _FIGURE = re.compile(r"[0-9]")
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
-    """A calculation under the model's label."""
-
-    label: str
-    calculation: Calculation
-
-    @property
-    def text(self) -> str:
-        return f"{self.label}: {self.calculation.text}"
-
-
 async def calculate(
     context: Context, prompt: Prompt, evidence: Sequence[Evidence], allowance: Allowance
 ) -> list[Evidence]:
-    """Calculations for the question, in words; none, and no call, where it asks for no arithmetic.
-
-    Args:
-        prompt: of this step.
-        evidence: best first; passages without a figure are left out.
-    """
+    """Calculations for the question, in words, over the passages with figures; no call where it asks for none."""
     question, run = context.question, context.run
     if context.options.calculator is False:
         run.plan(STEP, "not asked: the request says so")
@@ -77,10 +60,10 @@ async def calculate(
     return [Evidence(item.text, page=0, page_name=CALCULATION_TITLE, source="calculator") for item in calculations]
 
 
-def results(reply: str, grounds: Grounds) -> tuple[list[Result], list[str]]:
-    """Results of a reply's expressions, and the problems of those that have none."""
+def results(reply: str, grounds: Grounds) -> tuple[list[Calculation], list[str]]:
+    """A reply's calculations, each text behind the model's label, and the problems of expressions without a value."""
     proposals, problems = read(reply)
-    calculations: list[Result] = []
+    calculations: list[Calculation] = []
     for proposal in proposals:
         if not isinstance(proposal.expression, Binary | Call | Compare):
             problems.append(f"{proposal.label}: a number and no calculation")
@@ -93,10 +76,8 @@ def results(reply: str, grounds: Grounds) -> tuple[list[Result], list[str]]:
         except EvaluationError as error:
             problems.append(f"{type(error).__name__}: {error}")
             continue
-        result = Result(proposal.label, calculation)
-        if result not in calculations:
-            calculations.append(result)
-    return calculations, problems
+        calculations.append(replace(calculation, text=f"{proposal.label}: {calculation.text}"))
+    return list(dict.fromkeys(calculations)), problems
 
 
 async def _fit(context: Context, prompt: Prompt, evidence: Sequence[Evidence], allowance: Allowance) -> list[Evidence]:

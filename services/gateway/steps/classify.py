@@ -6,11 +6,7 @@ from services.kit.errors import ServiceFailure
 
 
 async def classify(context: Context, *, min_domain_certainty: float) -> None:
-    """Classify the question for `Context.classification`: open and unknown when the classifier fails.
-
-    Args:
-        min_domain_certainty: below it the domain is open.
-    """
+    """Classify the question for `Context.classification`: open and unknown when the classifier fails."""
     run, question = context.run, context.question
     request = ClassifyRequest(
         query=question.query, query_time=question.query_time, min_domain_certainty=min_domain_certainty

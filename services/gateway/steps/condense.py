@@ -47,11 +47,7 @@ def stands_alone(question: str) -> bool:
 
 
 async def condense(context: Context, prompt: Prompt, turns: Sequence[Turn]) -> str:
-    """The last question of a conversation, worded to stand alone; at most MAX_QUERY_CHARS.
-
-    Args:
-        turns: before the question, oldest first.
-    """
+    """The last question of a conversation, worded to stand alone; `turns` are those before it, oldest first."""
     run, last = context.run, context.question.query
     if stands_alone(last):
         run.decide(STEP, "the last turn stands alone")

@@ -11,7 +11,7 @@ from services.gateway.run import Draft
 from services.gateway.settings import GatewaySettings
 from services.gateway.steps.ask import NAMING_RESERVE_S, SPEED_MARGIN, Allowance, Request, ask, fill, probability
 from services.kit.errors import ServiceFailure
-from services.kit.llm import Completion, Message, log_missing
+from services.kit.llm import Completion, Constraint, Message, log_missing
 from services.kit.prompts import Prompt
 
 # A tokenizer does no inference: one that takes longer is in trouble.
@@ -48,6 +48,14 @@ class Generation:
     max_tokens: int = 0
     adapter: str = ""
     hint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Hint(Constraint):
+    """A constraint for the server's decoding alone: any reply is accepted, and read by a parser of the step's own."""
+
+    def holds(self, text: str) -> bool:
+        return True
 
 
 def unread(evidence: Sequence[Evidence]) -> Draft:
@@ -131,11 +139,7 @@ async def complete(
     reserve_s: float = 0.0,
     cached_tokens: int = 0,
 ) -> Completion | None:
-    """The generator's reply to messages that ask for an answer; tried even where the time allows hardly any.
-
-    Args:
-        cached_tokens: prompt tokens that the engine has cached from the call before.
-    """
+    """The generator's reply to messages that ask for an answer; tried even where the time allows hardly any."""
     request = Request(
         "generate",
         messages,
@@ -152,11 +156,7 @@ async def complete(
 async def generate(
     context: Context, generation: Generation, evidence: Sequence[Evidence], *, reserve_s: float = 0.0
 ) -> Draft:
-    """The generator's answer, read strictly; an abstention with the evidence where it gives none.
-
-    Args:
-        reserve_s: for the steps after the answer.
-    """
+    """The generator's answer, read strictly; an abstention with the evidence where it gives none."""
     question = context.question
     abstention = context.run.hold(Draft(evidence=tuple(evidence)))
     messages = chat(generation.prompt, question.query, question.query_time, evidence, hint=generation.hint)

@@ -24,14 +24,7 @@ async def graph_first(
     from_graph: Callable[[], Coroutine[Any, Any, Draft | None]],
     read: Callable[[Sequence[Evidence]], Awaitable[Draft]],
 ) -> Draft:
-    """The first answer in this order; evidence that came with the question is read alone.
-
-    Args:
-        entities: the prompt that finds the question's entities.
-        retrieval: of the web's passages.
-        from_graph: gives the graph's answer, or None.
-        read: gives an answer from passages.
-    """
+    """The first answer in this order; evidence that came with the question is read alone."""
     if context.question.evidence:
         return await read(context.question.evidence)
     if context.settings.db3_public_data:
@@ -44,6 +37,5 @@ async def graph_first(
 
 
 async def _records(context: Context, entities: Prompt) -> list[Evidence]:
-    """Records of the question's entities."""
     allow_s = context.before_generation(context.settings.kg_cap_s)
     return await public_data(context, entities, Allowance(allow_s, context.run.budget.left() - allow_s))

@@ -47,7 +47,7 @@ async def look_up(context: Context, *, allow_s: float | None = None, mode: KgMod
             stage.detail = f"{response.status}: {response.program}"[:500]
     except ServiceFailure:
         return None
-    run.count_kg(response)
+    run.kg = response
     return response
 
 

@@ -40,10 +40,7 @@ RECORDS: dict[Domain, tuple[str, tuple[str, ...]]] = {
         ),
     ),
     "music": ("music", ("get_grammy_person({name})", "get_grammy_song({name})")),
-    "finance": (
-        "companies",
-        ("get_stock_pe_ratio({name})", "get_stock_market_cap({name})", "get_stock_eps({name})"),
-    ),
+    "finance": ("companies", ("get_stock_pe_ratio({name})", "get_stock_market_cap({name})", "get_stock_eps({name})")),
 }
 NAMES = 3
 NAME_CHARS = 80
@@ -62,11 +59,7 @@ _WORD = re.compile(r"\w{2,}")
 
 
 async def public_data(context: Context, prompt: Prompt, allowance: Allowance) -> list[Evidence]:
-    """Records of the entities in the question, one reference an entity; none in domains that have none.
-
-    Args:
-        prompt: finds entities of the domain's `$kinds`.
-    """
+    """Records of the entities in the question, one reference an entity; none in domains that have none."""
     run = context.run
     domain = (await context.classification()).domain
     if domain not in RECORDS:

@@ -8,7 +8,7 @@ out where there is no time for it. A reply without the frame goes to the backup 
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -19,9 +19,9 @@ from services.gateway.normalize import INVALID, UNKNOWN, Normalized, normalize
 from services.gateway.question import Question
 from services.gateway.run import Draft
 from services.gateway.steps.ask import SPEED_MARGIN, Allowance, Request, ask, estimate, fill, planned_s, probability
-from services.gateway.steps.generate import fit, unread
+from services.gateway.steps.generate import Hint, fit, unread
 from services.gateway.steps.summarise import summarise
-from services.kit.llm import Constraint, Message, estimate_tokens
+from services.kit.llm import Message, estimate_tokens
 from services.kit.prompts import Prompt
 from services.kit.untrusted import fence
 
@@ -55,22 +55,10 @@ class Reasoned(BaseModel):
     answer: str = Field(min_length=1, max_length=MAX_CHARS)
 
 
-@dataclass(frozen=True, slots=True)
-class Frame(Constraint):
-    """A constraint that accepts any reply: `parse` checks it, and the summariser reads one that breaks it."""
-
-    def holds(self, text: str) -> bool:
-        return True
-
-
-def frame(*, wordy: bool) -> Frame:
-    """One line of JSON without escapes.
-
-    Args:
-        wordy: with reasoning.
-    """
+def frame(*, wordy: bool) -> Hint:
+    """One line of JSON without escapes, with reasoning where it is `wordy`; `parse` reads it."""
     reasoning = _words(REASONING_WORDS) if wordy else ""
-    return Frame(
+    return Hint(
         regex=rf'\{{"reasoning": "{reasoning}", "false_premise": (true|false), "answer": "{_words(ANSWER_WORDS)}"\}}'
     )
 
@@ -124,7 +112,6 @@ def _source(item: Evidence) -> str:
 
 
 def chat(prompt: Prompt, question: Question, evidence: Sequence[Evidence]) -> list[Message]:
-    """The messages of the step."""
     return fill(prompt, question.query, question.query_time, documents=references(evidence))
 
 
@@ -132,8 +119,7 @@ async def reason(context: Context, prompt: Prompt, backup: Prompt, evidence: Seq
     """The answer from all references; an abstention with the evidence where the generator gives none.
 
     Args:
-        prompt: of this step.
-        backup: of the summariser.
+        backup: the summariser's prompt.
         evidence: the most reliable first, since the context is cut at its end.
     """
     run, mesh = context.run, context.mesh

@@ -13,10 +13,9 @@ from services.kit.errors import BadReply, ServiceFailure
 async def rerank(
     context: Context, evidence: Sequence[Evidence], *, top_n: int, allow_s: float, reading: bool = False
 ) -> list[Evidence]:
-    """The `top_n` most relevant passages, scored; in the retriever's order without a reranker.
+    """The `top_n` most relevant passages, scored, also by the extractive reader where `reading` says so.
 
-    Args:
-        reading: whether the extractive reader has a say.
+    Without a reranker they are the retriever's first.
     """
     if not evidence or context.options.rerank is False:
         return list(evidence[:top_n])

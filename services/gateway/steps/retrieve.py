@@ -13,7 +13,7 @@ from proto.retrieve import PREFILTER, ChunkerName, ExtractorName, Page, RankingN
 from services.gateway.context import Context
 from services.gateway.evidence import Evidence, from_hit, from_passage
 from services.gateway.steps.rerank import best_pages, rerank
-from services.gateway.steps.search import searched
+from services.gateway.steps.search import with_web_pages
 from services.kit.concurrency import all_of
 from services.kit.errors import ServiceFailure
 
@@ -91,7 +91,7 @@ async def reranked(context: Context, retrieval: Retrieval) -> list[Evidence]:
     Reranked are `recall_k` passages of the best pages, of the web's too where it is searched, and up to POOL of the
     collections; `rerank_k` remain.
     """
-    context = await searched(context)
+    context = await with_web_pages(context)
     settings = context.settings
     pages = await best_pages(context, top_n=PAGES, allow_s=context.before_generation(settings.rerank_cap_s))
     passages = await retrieve(context, pages, retrieval, allow_s=context.before_generation(settings.retrieve_cap_s))

@@ -16,7 +16,7 @@ TOP_N = 5
 SHARE = 0.6
 
 
-async def searched(context: Context) -> Context:
+async def with_web_pages(context: Context) -> Context:
     """The context with pages of the web, where the question asks for them; unchanged when the search fails."""
     run, question = context.run, context.question
     if not question.search:

@@ -57,13 +57,9 @@ CHECK = prompts.load_turn("check")
 
 @dataclass(frozen=True, slots=True)
 class FirstReply:
-    """The generator's first reply.
+    """The generator's first reply, None where it gave none, to messages with this evidence, calculations first.
 
-    Args:
-        completion: None where the generator gave none.
-        messages: that it replies to.
-        evidence: of the messages, calculations first.
-        adapter: that replied; empty for the base model.
+    `adapter` is empty where the base model replied.
     """
 
     completion: Completion | None
@@ -141,11 +137,7 @@ class Adaptive(Strategy):
         return draft if draft.kind == "answer" else None
 
     async def _read(self, context: Context, evidence: Sequence[Evidence], replies: list[Normalized]) -> Draft:
-        """The answer from passages, weighed.
-
-        Args:
-            replies: from earlier sources; this one's is added.
-        """
+        """The answer from passages, weighed; its reply is added to those from earlier sources."""
         run = context.run
         run.signals = {}
         classification = await context.classification()
@@ -200,12 +192,7 @@ class Adaptive(Strategy):
         reading: ReadResponse | None,
         replies: Sequence[Normalized],
     ) -> Attempt:
-        """The generator's reply with what is seen of it at no further cost.
-
-        Args:
-            completion: the first reply's.
-            replies: from earlier sources.
-        """
+        """The completion of the first reply, with the signals that cost no further call."""
         mesh, sample = context.mesh, completion.samples[0]
         reply, logprobs = normalize_sample(sample), confidence.logprob_signals(sample)
         observation = Observation(
@@ -233,10 +220,7 @@ class Adaptive(Strategy):
         return {caution: one.probability for caution, one in decisions.items() if one.kind == "answer"}
 
     async def _weighed(self, context: Context, attempt: Attempt, replies: list[Normalized]) -> Draft:
-        """The attempt's draft, weighed; its reply is one of those from earlier sources from now on.
-
-        Its log-probabilities are added to those of earlier answers.
-        """
+        """The attempt's draft, weighed; its reply and its log-probabilities are added to the earlier ones."""
         mesh, sample = context.mesh, attempt.observation.sample
         replies.append(normalize_sample(sample))
         logprobs = confidence.logprob_signals(sample)
@@ -299,20 +283,12 @@ class Adaptive(Strategy):
         prompt = PROMPTS[TAUGHT_PROMPT if has_adapter else "adaptive"]
         messages = chat(prompt, plain(question.query), question.query_time, evidence)
         completion = await complete(
-            context,
-            messages,
-            max_tokens=self.settings.max_answer_tokens,
-            adapter=adapter,
-            cached_tokens=cached_tokens,
+            context, messages, max_tokens=self.settings.max_answer_tokens, adapter=adapter, cached_tokens=cached_tokens
         )
         return FirstReply(completion, messages, evidence, adapter if has_adapter else "")
 
     async def _extract(self, context: Context, abstention: Draft) -> tuple[ReadResponse | None, Draft]:
-        """The extractive reader's spans, and the draft from them; the abstention where it read nothing.
-
-        Args:
-            abstention: with the evidence to read.
-        """
+        """The extractive reader's spans in the abstention's evidence, and the draft from them; else the abstention."""
         query, evidence = plain(context.question.query), abstention.evidence
         reading = await read(context, query, evidence)
         if reading is None:

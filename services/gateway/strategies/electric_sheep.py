@@ -37,7 +37,7 @@ from services.gateway.steps.knowledge_graph import FOUND, as_evidence, look_up
 from services.gateway.steps.reason import reason, references
 from services.gateway.steps.rerank import best_pages
 from services.gateway.steps.retrieve import PAGES, RETRIEVAL_OPTIONS, Retrieval, retrieve
-from services.gateway.steps.search import searched
+from services.gateway.steps.search import with_web_pages
 from services.gateway.strategies.base import Strategy
 from services.kit.concurrency import all_of
 from services.kit.llm import estimate_tokens
@@ -64,15 +64,9 @@ class ElectricSheep(Strategy):
         "graph by function calls, calculations and the model's own answer, reasoned over with a check of the premise."
     )
 
-    options = RETRIEVAL_OPTIONS | {
-        "rerank",
-        "context_tokens",
-        "kg",
-        "calculator",
-        "closed_book",
-        "false_premise",
-        "dynamism",
-    }
+    options = RETRIEVAL_OPTIONS | frozenset(
+        ("rerank", "context_tokens", "kg", "calculator", "closed_book", "false_premise", "dynamism")
+    )
     # As the table of the paper's ablation has them.
     parts: ClassVar = {
         "attribute-predictor": Options(dynamism=False),
@@ -128,7 +122,7 @@ class ElectricSheep(Strategy):
 
     async def _web(self, context: Context) -> list[Evidence]:
         settings = self.settings
-        context = await searched(context)
+        context = await with_web_pages(context)
         pages = await best_pages(context, top_n=PAGES, allow_s=self._allowance(context, settings.rerank_cap_s))
         return await retrieve(context, pages, WEB, allow_s=self._allowance(context, settings.retrieve_cap_s))
 

@@ -6,7 +6,7 @@ from services.gateway.evidence import Evidence
 from services.gateway.run import Draft
 from services.gateway.steps.generate import Generation, read_and_answer
 from services.gateway.steps.retrieve import RETRIEVAL_OPTIONS, Retrieval, retrieve
-from services.gateway.steps.search import searched
+from services.gateway.steps.search import with_web_pages
 from services.gateway.strategies.base import Strategy
 
 WEB = Retrieval(recall_k=5, chunker="tokens", ranking="dense", tables=False)
@@ -23,6 +23,6 @@ class NaiveRag(Strategy):
         return await read_and_answer(context, Generation(PROMPT), evidence)
 
     async def _web(self, context: Context) -> list[Evidence]:
-        context = await searched(context)
+        context = await with_web_pages(context)
         pages = range(len(context.question.search_results))
         return await retrieve(context, pages, WEB, allow_s=context.before_generation(self.settings.retrieve_cap_s))

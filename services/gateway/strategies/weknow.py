@@ -81,11 +81,7 @@ class WeKnow(Strategy):
         return first if isinstance(first, Draft) else await self._assessed(context, [*facts, *first])
 
     async def _from_graph(self, context: Context, facts: list[Evidence]) -> Draft | None:
-        """The knowledge graph's answer, by a rule or by the model; None where the model is not sure of one.
-
-        Args:
-            facts: gets the graph's facts, for an answer from them and the web.
-        """
+        """The knowledge graph's answer, where a rule or the model is sure of one; its facts are added to `facts`."""
         response = await look_up(context)
         facts += facts_of(response)
         if response is None or not facts:

@@ -43,10 +43,7 @@ async def step(context: Context, evidence: tuple[Evidence, ...] = (TOLLS,)) -> l
 
 async def test_values_become_references(context: Context, generator: FakeGenerator) -> None:
     generator.reply = lambda _: "rise of the toll = pct_change($4.20, $5.25)\ndearer = 5.25 > 4.20"
-    assert await step(context) == [
-        "rise of the toll: pct_change($4.20, $5.25) = 25 %",
-        "dearer: 5.25 > 4.20 is true",
-    ]
+    assert await step(context) == ["rise of the toll: pct_change($4.20, $5.25) = 25 %", "dearer: 5.25 > 4.20 is true"]
     body = generator.requests[0]
     assert body["structured_outputs"] == {"grammar": GRAMMAR}
     assert TOLLS.text in body["messages"][1]["content"]

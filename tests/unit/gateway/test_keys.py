@@ -48,16 +48,12 @@ async def test_each_key_has_a_name_and_others_are_refused(file: Path, time: Cloc
     assert (await ring.identify(bearer("plain"))).name == "default"
     assert (await ring.identify(bearer("cm_alice"))).name == "alice"
     assert (await ring.identify({"authorization": "bearer  cm_bob "})).name == "bob"
-    for headers in ({}, bearer(""), bearer("cm_mallory"), bearer("cm_alic"), {"authorization": "Basic cm_alice"}):
+    wrong = ("", "cm_mallory", "cm_alic", digest("cm_alice").hex())
+    for headers in ({}, {"authorization": "Basic cm_alice"}, *map(bearer, wrong)):
         with pytest.raises(Unauthorized) as refused:
             await ring.identify(headers)
         assert refused.value.headers == {"www-authenticate": "Bearer"}
         assert "cm_" not in str(refused.value)
-
-
-async def test_the_digest_itself_is_no_key(file: Path, time: Clock) -> None:
-    with pytest.raises(Unauthorized):
-        await KeyRing(file=file, clock=time).identify(bearer(digest("cm_alice").hex()))
 
 
 async def test_keys_are_rotated_without_a_restart(file: Path, time: Clock) -> None:
@@ -72,11 +68,7 @@ async def test_keys_are_rotated_without_a_restart(file: Path, time: Clock) -> No
 
 @pytest.mark.parametrize(
     "harm",
-    [
-        Path.unlink,
-        lambda file: file.write_text("alice cm_alice\n"),
-        lambda file: file.write_bytes(b"\xff\xfe\x00"),
-    ],
+    [Path.unlink, lambda file: file.write_text("alice cm_alice\n"), lambda file: file.write_bytes(b"\xff\xfe\x00")],
     ids=["gone", "garbage", "binary"],
 )
 async def test_a_file_that_cannot_be_read_lets_nobody_in(

@@ -13,7 +13,7 @@ from redis.asyncio import Redis
 from lab.goldens import virtual
 from services.gateway.deadline import in_time
 from services.gateway.places import MeshAdmission, Places
-from services.gateway.run import Run
+from services.gateway.run import GenerationCost, Run
 from services.gateway.settings import GatewaySettings
 from services.gateway.shared import SharedStore
 from services.gateway.speed import GeneratorSpeed
@@ -55,9 +55,9 @@ class Gateway:
             await asyncio.sleep(RETRIEVAL_S)
             with run.generating():
                 await self.engine.work(PROMPT, COMPLETION)
-            run.llm_calls += 1
+            run.generations["test"] = GenerationCost(llm_calls=1)
             self.answered.append(virtual_now())
-        self.cut += not run.llm_calls
+        self.cut += not run.generations
 
 
 def virtual_now() -> float:

@@ -26,10 +26,19 @@ async def streamed() -> list[tuple[str, dict[str, Any]]]:
     return [(name.removeprefix("event: "), json.loads(data.removeprefix("data: "))) for name, data in lines]
 
 
-@pytest.mark.parametrize("broken", ["answer", "observe"])
-async def test_a_stream_that_fails_ends_with_a_problem(monkeypatch: pytest.MonkeyPatch, broken: str) -> None:
+@pytest.mark.parametrize(
+    ("broken", "error", "status", "title"),
+    [
+        ("answer", ZeroDivisionError("secret detail"), 500, "Internal error"),
+        ("observe", ZeroDivisionError("secret detail"), 500, "Internal error"),
+        ("answer", Unavailable("no place for it"), 503, "Unavailable"),
+    ],
+)
+async def test_a_stream_that_fails_ends_with_a_problem(
+    monkeypatch: pytest.MonkeyPatch, broken: str, error: Exception, status: int, title: str
+) -> None:
     def fail(*_: object, **__: object) -> None:
-        raise ZeroDivisionError("secret detail")
+        raise error
 
     monkeypatch.setattr(f"services.gateway.asking.{broken}", fail)
     # At once: one that hangs does so until the deadline.
@@ -38,14 +47,5 @@ async def test_a_stream_that_fails_ends_with_a_problem(monkeypatch: pytest.Monke
     assert [name for name, _ in events[:-1]] == ["stage"] * (len(events) - 1)
     name, problem = events[-1]
     assert name == "problem"
-    assert (problem["status"], problem["title"], problem["request_id"]) == (500, "Internal error", "mine")
+    assert (problem["status"], problem["title"], problem["request_id"]) == (status, title, "mine")
     assert "secret" not in str(events)
-
-
-async def test_an_error_with_a_status_of_its_own_keeps_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def fail(*_: object, **__: object) -> None:
-        raise Unavailable("no place for it")
-
-    monkeypatch.setattr("services.gateway.asking.answer", fail)
-    name, problem = (await streamed())[-1]
-    assert (name, problem["status"], problem["detail"]) == ("problem", 503, "no place for it")

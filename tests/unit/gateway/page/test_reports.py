@@ -57,12 +57,7 @@ def test_a_run_is_listed_with_its_numbers(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "summary",
-    [
-        None,
-        [],
-        {"overall": {}},
-        SUMMARY | {"overall": SUMMARY["overall"] | {"score": interval(float("nan"))}},
-    ],
+    [None, [], {"overall": {}}, SUMMARY | {"overall": SUMMARY["overall"] | {"score": interval(float("nan"))}}],
 )
 def test_numbers_that_are_none_leave_the_report(tmp_path: Path, summary: object) -> None:
     write(tmp_path / "mine", summary=summary)

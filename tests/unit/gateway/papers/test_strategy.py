@@ -78,16 +78,10 @@ async def test_without_enhancement_no_generator_is_asked(gateway: httpx.AsyncCli
     assert response["degraded"] == []
 
 
-async def test_top_n(gateway: httpx.AsyncClient) -> None:
-    assert len((await ask(gateway, top_n=2))["papers"]) == 2
-
-
-@pytest.mark.parametrize("fault", ["killed", "500", "garbage"])
 @pytest.mark.parametrize("service", ["generator", "reranker"])
-async def test_without_a_service_the_rest_ranks(
-    gateway: httpx.AsyncClient, corner: Corner, service: str, fault: str
-) -> None:
-    corner.faults[service].fault = fault
+async def test_without_a_service_the_rest_ranks(gateway: httpx.AsyncClient, corner: Corner, service: str) -> None:
+    """Doors try other faults, and that of the retriever, in `tests/mesh/test_doors.py`."""
+    corner.faults[service].fault = "500"
     response = await ask(gateway)
     assert response["papers"][0]["id"] == "tide"
     assert service in reasons(response)
@@ -95,19 +89,6 @@ async def test_without_a_service_the_rest_ranks(
         assert {form for _, form in lists(response)} == {"question", "feedback"}
     else:
         assert "fake/words" not in {source for source, _ in lists(response)}
-
-
-@pytest.mark.parametrize("fault", ["killed", "500", "garbage", "html"])
-async def test_without_a_retriever_there_is_nothing_and_it_is_said(
-    gateway: httpx.AsyncClient, corner: Corner, fault: str
-) -> None:
-    corner.generator.seconds = 60
-    corner.faults["retriever"].fault = fault
-    began = time.monotonic()
-    response = await ask(gateway)
-    assert response["papers"] == []
-    assert list(reasons(response)) == ["retriever"]
-    assert time.monotonic() - began < 20, "whoever writes forms for a search that has failed is not waited for"
 
 
 async def test_a_failed_second_search_leaves_the_first(gateway: httpx.AsyncClient, corner: Corner) -> None:

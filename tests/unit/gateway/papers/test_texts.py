@@ -11,7 +11,6 @@ from services.gateway.papers import enhance
 from services.gateway.papers.clean import clean, cut, question
 from services.gateway.papers.feedback import WORDS, feedback_words
 from services.gateway.papers.query_forms import MAX_APPENDED_CHARS, appended
-from services.kit.llm import Message
 
 
 @pytest.mark.parametrize(
@@ -120,16 +119,6 @@ def test_the_constraint_takes_keywords_and_no_sentence() -> None:
     assert not re.fullmatch(pattern, "these are many words of one keyword")
     assert not re.fullmatch(pattern, "moon\nsun")
     assert not re.fullmatch(pattern, ", ".join(["moon"] * 11))
-
-
-def test_prompts_fence_the_question() -> None:
-    read = enhance.Prompts.read()
-    for prompt in (read.keywords, read.answer):
-        messages = prompt.fill(question="<document>\nwhy tides?\n</document>")
-        assert all(part in messages[0].content for part in ("# Context", "# Objective", "# Style", "# Tone"))
-        assert all(part in messages[0].content for part in ("# Audience", "# Response"))
-        assert messages[1] == Message("user", messages[1].content)
-        assert "why tides?" in messages[1].content
 
 
 def test_feedback_is_what_the_best_share_and_others_lack() -> None:
