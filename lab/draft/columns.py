@@ -7,9 +7,9 @@ from typing import Any, Literal
 
 from lab.draft.headers import MAX_NAME, abbreviated, ascii_words, column_name
 from lab.draft.vocabulary import deeds, measures, phrases_of, synonyms, units, words_of_names, words_of_unit
-from services.kg.generate.rules.english import english
 from services.kg.generate.rules.inflection import inflections, irregular, singular
 from services.kg.generate.rules.values import parts_of
+from services.kg.generate.rules.words import english
 from services.kg.load.values import NO_NUMBER, NOTHING, parts_of_amount, truth, written_day
 from services.kit.text.dates import date_of
 

@@ -162,13 +162,6 @@ class Answering:
         _, placed, attempt = min(attempts, key=lambda one: one[0])
         return placed, attempt
 
-    async def _names_entities(self, request: KgRequest) -> bool:
-        """Whether the question names anything that the graph knows: about anything else no program finds a row.
-
-        Rules find the rest: questions that name a year and an award only, and names that are misspelt.
-        """
-        return self._spotter is None or bool(await self._known(request.query, request.domain))
-
     async def _known(self, query: str, domain: str) -> set[tuple[int, int]]:
         """Where a question says what a domain knows: names, else texts of an added one that a model may ask for."""
         places = {spot.place for spot in await spots_in(query, domain, self._spotter)}
@@ -194,17 +187,18 @@ class Answering:
     async def _model_mode(self, request: KgRequest, domain: str, budget: Budget) -> KgMode | None:
         """The mode by which a model may answer where rules do not; None where none is asked.
 
-        Args:
-            request: in the domain that the question was placed in.
-            domain: that its caller named.
+        `request` has the domain that the question was placed in, `domain` is the one that its caller named.
         """
-        if not self._executor.catalogue.domains[request.domain].bundled:
-            # Who names a domain of one's own knows where the question belongs.
-            if not self._settings.writes_sql:
-                return None
-            return "sql" if request.domain == domain or await self._names_entities(request) else None
-        if not await self._names_entities(request):
+        is_added = not self._executor.catalogue.domains[request.domain].bundled
+        if is_added and not self._settings.writes_sql:
             return None
+        # About what the graph does not know no program finds a row; rules find names that are misspelt, and questions
+        # that name a year and an award only. Who names a domain of one's own knows where the question belongs.
+        is_doubtful = self._spotter is not None and not (is_added and request.domain == domain)
+        if is_doubtful and not await self._known(request.query, request.domain):
+            return None
+        if is_added:
+            return "sql"
         adapter, allow_s = self._settings.kg_adapter, budget.allow(LOOK_UP_CAP_S)
         writes = self._settings.kg_base_model_writes or await self._llm.serves(adapter, allow_s=allow_s)
         return "program" if writes else None
@@ -238,41 +232,31 @@ class Answering:
     async def _checked(self, attempt: Attempt, task: _Task) -> Attempt:
         """The attempt, or one without a program where it tells another thing of a row than the question asks for."""
         query, domain = task.request.query, task.request.domain
-        program = attempt.written.program
-        fact = look_up(program, self._executor.catalogue.domains[domain]) if attempt.status in ANSWERED else None
+        if attempt.status not in ANSWERED:
+            return attempt
+        fact = look_up(attempt.written.program, self._executor.catalogue.domains[domain])
         if fact is None:
             return attempt
         last = attempt.outcomes[-1]
         row = next(iter(last.rows), {}) if last.value is None else {key.name: last.value for key in fact.keys}
-        if not fact.is_in(row):
+        if not fact.is_in(row) or (not fact.is_of_names and fact.is_said(query)):
             return attempt
         if fact.is_of_names:
-            return self._refused(attempt, domain) if fact.repeats(row, query) else attempt
-        if fact.is_said(query):
+            is_refused = fact.repeats(row, query)
+        else:
+            began, allow_s = time.monotonic(), task.budget.allow(reserve_s=EXECUTE_RESERVE_S)
+            try:
+                choice = await choose_column(self._llm, query, fact, row, allow_s=allow_s)
+            except (ServiceFailure, TimeoutError):
+                return attempt
+            is_refused = choice.text == NO_COLUMN
+            prompt_tokens = attempt.written.prompt_tokens + choice.prompt_tokens
+            completion_tokens = attempt.written.completion_tokens + choice.completion_tokens
+            written = replace(attempt.written, prompt_tokens=prompt_tokens, completion_tokens=completion_tokens)
+            write_ms = attempt.write_ms + (time.monotonic() - began) * 1000
+            attempt = replace(attempt, written=written, write_ms=write_ms, calls=attempt.calls + 1)
+        if not is_refused:
             return attempt
-        began = time.monotonic()
-        try:
-            choice = await choose_column(
-                self._llm, query, fact, row, allow_s=task.budget.allow(reserve_s=EXECUTE_RESERVE_S)
-            )
-        except (ServiceFailure, TimeoutError):
-            return attempt
-        written = replace(
-            attempt.written,
-            prompt_tokens=attempt.written.prompt_tokens + choice.prompt_tokens,
-            completion_tokens=attempt.written.completion_tokens + choice.completion_tokens,
-        )
-        attempt = replace(
-            attempt,
-            written=written,
-            write_ms=attempt.write_ms + (time.monotonic() - began) * 1000,
-            calls=attempt.calls + 1,
-        )
-        return attempt if choice.text != NO_COLUMN else self._refused(attempt, domain)
-
-    @staticmethod
-    def _refused(attempt: Attempt, domain: str) -> Attempt:
-        """The attempt without its program."""
         log.info("sql", domain=domain, refused="no such column")
         return replace(attempt, written=replace(attempt.written, program=NOTHING), outcomes=())
 

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, TypedDict
 
 import httpx
 from fastapi import APIRouter, Depends, FastAPI, Request
@@ -167,8 +167,9 @@ async def _answering(
     """An `Answering` over a store, warm."""
     catalogue = store.catalogue
     names = NameIndex(store.engine, catalogue)
-    prompting: dict[str, Any] = {"adapter": settings.kg_adapter, "examples": settings.kg_examples}
-    writers = await asyncio.to_thread(build_writers, llm, catalogue, names, encoder, **prompting)
+    writers = await asyncio.to_thread(
+        build_writers, llm, catalogue, names, encoder, examples=settings.kg_examples, adapter=settings.kg_adapter
+    )
     executor = Executor(store.engine, names, catalogue)
     if settings.kg_live_url is not None:
         # A live API has names of its own, and gets no requests for a warm-up.

@@ -100,19 +100,13 @@ _VARIANTS = (
     .where(name_token.c.kind == bindparam("kind"), name_variant.c.key.in_(bindparam("keys", expanding=True)))
     .distinct()
 )
-_OF_TOKEN = (
-    select(name_posting.c.name_id)
+_postings = (
+    select(name_posting.c.name_id, name_posting.c.rank)
     .where(name_posting.c.token_id == bindparam("token_id"))
     .order_by(name_posting.c.rank, name_posting.c.name_id)
-    .limit(NAMES_OF_TOKEN)
 )
-_first_names = (
-    select(name_posting.c.rank, name_posting.c.name_id)
-    .where(name_posting.c.token_id == bindparam("token_id"))
-    .order_by(name_posting.c.rank, name_posting.c.name_id)
-    .limit(NAMES_READ_FOR_PAIR)
-    .subquery()
-)
+_OF_TOKEN = _postings.limit(NAMES_OF_TOKEN)
+_first_names = _postings.limit(NAMES_READ_FOR_PAIR).subquery()
 _other_postings = name_posting.alias()
 _OF_PAIR = (
     select(_first_names.c.name_id)
@@ -211,24 +205,22 @@ def _allowed_edits(word: str) -> int:
     return 1 if len(word) < 8 else 2
 
 
+@dataclass(frozen=True, slots=True)
 class _Weights:
     """The weight of each word, 0..1: the logarithm of its rarity among names of the kind."""
 
-    def __init__(self, rules: NameRules, counts: Mapping[str, int], total: int) -> None:
-        self._light = FUNCTION_WORDS | rules.light_words
-        self._trade = rules.trade_words
-        self._telling = rules.telling_words
-        self._counts = counts
-        self._total = total
+    rules: NameRules
+    counts: Mapping[str, int]
+    total: int
 
     def of(self, token: str, words: int) -> float:
         """The weight of a token in a name of so many words."""
-        if token in self._light:
+        if token in FUNCTION_WORDS or token in self.rules.light_words:
             return FUNCTION_WORD_OF_TWO if words <= 2 and token in FUNCTION_WORDS else LIGHT
-        rarity = math.log1p(self._total / self._counts.get(token, 1)) / math.log1p(self._total)
-        if token.isdigit() or token in self._telling:
+        rarity = math.log1p(self.total / self.counts.get(token, 1)) / math.log1p(self.total)
+        if token.isdigit() or token in self.rules.telling_words:
             return max(TELLING, min(1.0, rarity))
-        return max(MIN_WEIGHT, min(TRADE if token in self._trade else 1.0, rarity))
+        return max(MIN_WEIGHT, min(TRADE if token in self.rules.trade_words else 1.0, rarity))
 
 
 def _score(

@@ -8,7 +8,6 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, lru_cache
 from typing import Any, Literal
 
 from sqlalchemy import Connection, Engine, Select, bindparam, select
@@ -40,6 +39,8 @@ MAX_CODE_CHARS = 6
 # A name without spaces as long as this may begin with an article: "thegodfather", but not "them" or "thesis".
 MIN_CHARS_WITH_ARTICLE = 9
 
+# Names of no entity of any kind, without spaces.
+_NAMELESS = frozenset(squashes(normalise(line))[0] for line in PACKAGED.lines("data/generic_names.txt"))
 # Parentheses about a name that are no part of it: "(2017 film)", "(feat. Jay-Z)"; "(remix)" is part of it.
 _ABOUT = r"\s*\((?:(?:(?:18|19|20)\d\d|the|american|british|%s)[ ,]*)+\)|\s*\((?:feat|ft|featuring|with)\b[^()]*\)"
 _CODE_INSIDE = r"\((?:(?:%s)\s*:\s*)?([a-z][a-z.^-]{2,5})\)"
@@ -47,15 +48,10 @@ _CODE_INSIDE = r"\((?:(?:%s)\s*:\s*)?([a-z][a-z.^-]{2,5})\)"
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """The entities of a name; `candidates` are the nearest whatever the status, best first.
-
-    `margin` is the lead of the best over the next one of another name.
-    """
+    """The entities of a name; `candidates` are the nearest whatever the status, best first."""
 
     status: Status
-    name: str
-    candidates: tuple[Candidate, ...]
-    margin: float
+    candidates: tuple[Candidate, ...] = ()
 
     @property
     def entities(self) -> tuple[str, ...]:
@@ -91,7 +87,10 @@ class NameIndex:
 
     def __init__(self, engine: Engine, catalogue: Catalogue) -> None:
         self.engine = engine
-        self._rules = _rules_of(catalogue)
+        self._rules = {name: kind.rules for name, kind in catalogue.kinds.items()}
+        about = _ABOUT % _any(one.about_words for one in self._rules.values())
+        code = _CODE_INSIDE % _any(one.code_marks for one in self._rules.values())
+        self._about, self._code_inside = re.compile(about, re.IGNORECASE), re.compile(code, re.IGNORECASE)
 
     def resolve(self, name: str, kinds: Sequence[str]) -> Resolution:
         """The entity of one of those kinds that the name means, or a refusal; at most 10 candidates.
@@ -99,74 +98,51 @@ class NameIndex:
         No part of the name is read as a query.
         """
         norm = normalise(name) if len(name) <= MAX_NAME_CHARS else ""
-        kinds = tuple(dict.fromkeys(kinds))
-        if not norm or not kinds:
-            return Resolution("no_entity", name, (), 0.0)
-        of = self._rules.of
+        rules = {kind: self._rules.get(kind, _NO_RULES) for kind in kinds}
+        if not norm or not rules:
+            return Resolution("no_entity")
         with self.engine.connect() as connection:
-            exact = _exact(connection, name, norm, kinds, self._rules)
-            if exact:
-                named = [one for one in exact if not _is_generic(norm, of(one.kind), even_exact=True)]
-                status: Status = "ok" if named else "no_entity"
-                exact = named or exact
-                second = next((one.score for one in exact if one.score < exact[0].score), 0.0)
-                return Resolution(status, name, tuple(exact[:MAX_CANDIDATES]), 1.0 - second)
-            searched = [kind for kind in kinds if not _is_generic(norm, of(kind))]
-            near = [one for kind in searched for one in search(connection, norm, kind, of(kind), ACCEPT - MARGIN)]
-        return _decide(name, norm, _ordered(near))
+            if exact := self._exact(connection, name, norm, rules):
+                named = [one for one in exact if not _is_generic(norm, rules[one.kind], even_exact=True)]
+                return Resolution("ok" if named else "no_entity", tuple((named or exact)[:MAX_CANDIDATES]))
+            searched = {kind: own for kind, own in rules.items() if not _is_generic(norm, own)}
+            near = [c for kind, own in searched.items() for c in search(connection, norm, kind, own, ACCEPT - MARGIN)]
+        return _decide(norm, _ordered(near))
 
+    def _exact(self, connection: Connection, name: str, norm: str, rules: Mapping[str, NameRules]) -> list[Candidate]:
+        """Entities of exactly this name: as it stands, else without its spaces, else without its parentheses."""
 
-class _KindRules:
-    """The rules of each kind, and the patterns that are made of those of all."""
+        def of_form(form: str, kinds: Iterable[str] = rules) -> list[Row]:
+            return [row for kind in kinds for row in rows_of(connection, _EXACT, kind=kind, norm=form)]
 
-    def __init__(self, rules: Mapping[str, NameRules]) -> None:
-        self._rules = rules
-        self.coded = frozenset(kind for kind, one in rules.items() if one.codes)
-        self.about = re.compile(_ABOUT % _any(one.about_words for one in rules.values()), re.IGNORECASE)
-        self.code_inside = re.compile(_CODE_INSIDE % _any(one.code_marks for one in rules.values()), re.IGNORECASE)
-
-    def of(self, kind: str) -> NameRules:
-        return self._rules.get(kind, _NO_RULES)
+        # "a ha" may be A-ha, whose normal form keeps what looks like an article.
+        for form in dict.fromkeys((norm, normalise(name, keep_article=True))):
+            if names := of_form(form):
+                return _codes_first(name, norm, _candidates(names, 1.0, "exact"), rules)
+        forms = squashes(norm)
+        if norm.startswith("the") and len(forms[-1]) >= MIN_CHARS_WITH_ARTICLE:
+            forms.append(forms[-1].removeprefix("the"))
+        for form in forms:
+            names = [row for kind in rules for row in rows_of(connection, _SQUASHED, kind=kind, key=squash_key(form))]
+            names = [row for row in names if form in squashes(row.norm)]
+            names += of_form(form) if form != norm else []
+            if names:
+                return _codes_first(name, norm, _candidates(names, SQUASHED, "alias"), rules)
+        coded = [kind for kind, own in rules.items() if own.codes]
+        code = self._code_inside.search(name) if coded else None
+        plain = normalise(self._about.sub("", name))
+        for form, kinds in ((plain, rules), (normalise(code[1]) if code else "", coded)):
+            if form and form != norm and (names := of_form(form, kinds)):
+                return _candidates(names, WITHOUT_PARENTHESES, "alias")
+        return []
 
 
 _NO_RULES = NameRules()
 
 
-@lru_cache(maxsize=16)
-def _rules_of(catalogue: Catalogue) -> _KindRules:
-    return _KindRules({name: kind.rules for name, kind in catalogue.kinds.items()})
-
-
 def _any(words: Iterable[Iterable[str]]) -> str:
     """A pattern of any of the words; without words one that matches nothing."""
     return "|".join(sorted({re.escape(word) for some in words for word in some})) or r"(?!)"
-
-
-def _exact(connection: Connection, name: str, norm: str, kinds: Sequence[str], rules: _KindRules) -> list[Candidate]:
-    """Entities of exactly this name: as it stands, else without its spaces, else without its parentheses."""
-
-    def of_form(form: str, kinds: Sequence[str] = kinds) -> list[Row]:
-        return [row for kind in kinds for row in rows_of(connection, _EXACT, kind=kind, norm=form)]
-
-    # "a ha" may be A-ha, whose normal form keeps what looks like an article.
-    for form in dict.fromkeys((norm, normalise(name, keep_article=True))):
-        if names := of_form(form):
-            return _codes_first(name, norm, _candidates(names, 1.0, "exact"), rules)
-    forms = squashes(norm)
-    if norm.startswith("the") and len(forms[-1]) >= MIN_CHARS_WITH_ARTICLE:
-        forms.append(forms[-1].removeprefix("the"))
-    for form in forms:
-        names = [row for kind in kinds for row in rows_of(connection, _SQUASHED, kind=kind, key=squash_key(form))]
-        names = [row for row in names if form in squashes(row.norm)]
-        names += of_form(form) if form != norm else []
-        if names:
-            return _codes_first(name, norm, _candidates(names, SQUASHED, "alias"), rules)
-    coded = [kind for kind in kinds if kind in rules.coded]
-    code = rules.code_inside.search(name) if coded else None
-    for form, of_kinds in ((normalise(rules.about.sub("", name)), kinds), (normalise(code[1]) if code else "", coded)):
-        if form and form != norm and (names := of_form(form, of_kinds)):
-            return _candidates(names, WITHOUT_PARENTHESES, "alias")
-    return []
 
 
 def _candidates(rows: Iterable[Row], score: float, how: How) -> list[Candidate]:
@@ -182,27 +158,27 @@ def _ordered(candidates: Iterable[Candidate]) -> list[Candidate]:
     return list(best.values())
 
 
-def _codes_first(name: str, norm: str, candidates: list[Candidate], rules: _KindRules) -> list[Candidate]:
+def _codes_first(name: str, norm: str, candidates: list[Candidate], rules: Mapping[str, NameRules]) -> list[Candidate]:
     """Put the entity of that very code alone before those of the name, unless the name is a word of English."""
     text = name.strip().lstrip("$").casefold()
     if len(text) > MAX_CODE_CHARS:
         return candidates
-    first = [c for c in candidates if c.kind in rules.coded and c.entity_id.casefold() == text]
+    first = [c for c in candidates if rules[c.kind].codes and c.entity_id.casefold() == text]
     others = [c for c in candidates if c not in first]
     if not first or not others:
         return candidates
-    common = rules.of(first[0].kind).common_words
+    common = rules[first[0].kind].common_words
     if norm in common and any(c.surface.casefold() != c.entity_id.casefold() for c in others):
         first, others = others, first
     return [*first, *(replace(c, score=first[0].score - MARGIN, how="alias") for c in others)]
 
 
-def _decide(name: str, norm: str, candidates: Sequence[Candidate]) -> Resolution:
+def _decide(norm: str, candidates: Sequence[Candidate]) -> Resolution:
     words = set(tokens(norm))
     contain = {candidate for candidate in candidates if words <= set(tokens(normalise(candidate.surface)))}
     candidates = [candidate for candidate in candidates if candidate.score >= SUGGEST or candidate in contain]
     if not candidates:
-        return Resolution("no_entity", name, (), 0.0)
+        return Resolution("no_entity")
     near = [candidate for candidate in candidates if candidate.score >= candidates[0].score - POPULARITY]
     most = math.log1p(max(candidate.weight for candidate in near))
     lift = {candidate: POPULARITY * math.log1p(candidate.weight) / most if most else 0.0 for candidate in near}
@@ -214,7 +190,7 @@ def _decide(name: str, norm: str, candidates: Sequence[Candidate]) -> Resolution
     else:
         # A part of several names ("lord of the rings") could be any of them.
         status = "ambiguous" if len(contain) > 1 else "no_entity"
-    return Resolution(status, name, (best, *others)[:MAX_CANDIDATES], max(0.0, margin))
+    return Resolution(status, (best, *others)[:MAX_CANDIDATES])
 
 
 def _is_generic(norm: str, rules: NameRules, *, even_exact: bool = False) -> bool:
@@ -224,10 +200,4 @@ def _is_generic(norm: str, rules: NameRules, *, even_exact: bool = False) -> boo
     forms = {squashes(norm)[0], *squashes(" ".join(heavy))} - {""}
     if even_exact:
         return bool(forms & rules.never)
-    return not heavy or bool(forms & (rules.generic | _nameless()))
-
-
-@cache
-def _nameless() -> frozenset[str]:
-    """Names of no entity of any kind, without spaces."""
-    return frozenset(squashes(normalise(line))[0] for line in PACKAGED.lines("data/generic_names.txt"))
+    return not heavy or bool(forms & (rules.generic | _NAMELESS))

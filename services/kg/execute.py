@@ -1,6 +1,7 @@
 """Programs to rows. Each statement has a status of its own: one that fails does not cost the others."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -30,13 +31,13 @@ MAX_TIES = 3
 NO_ROWS_STATED = "the source states that there are none"
 
 
+@dataclass(frozen=True, slots=True)
 class Executor:
     """Runs programs against a store."""
 
-    def __init__(self, engine: Engine, names: NameIndex, catalogue: Catalogue) -> None:
-        self._engine = engine
-        self._names = names
-        self.catalogue = catalogue
+    engine: Engine
+    names: NameIndex
+    catalogue: Catalogue
 
     def execute(self, program: str, *, domain: str, query_time: datetime, seconds: float = 1.0) -> list[Outcome]:
         """Outcomes in program order; blocks, so it belongs in a worker thread.
@@ -51,9 +52,8 @@ class Executor:
             ParseError: the whole is too long, has too many statements or is nested too deeply.
             StoreError: the store cannot be read.
         """
-        return self.run(
-            parse_each(program, self.catalogue.spellings), domain=domain, query_time=query_time, seconds=seconds
-        )
+        parsed = parse_each(program, self.catalogue.spellings)
+        return self.run(parsed, domain=domain, query_time=query_time, seconds=seconds)
 
     def run(
         self, parsed: Sequence[Parsed], *, domain: str, query_time: datetime, seconds: float = 1.0
@@ -61,8 +61,8 @@ class Executor:
         """As `execute`, for a program that is parsed already."""
         outcomes: list[Outcome] = []
         try:
-            with deadline(seconds), self._engine.connect() as connection:
-                compiler = Compiler(connection, self._names, self.catalogue, domain, query_time.astimezone(ASKER))
+            with deadline(seconds), self.engine.connect() as connection:
+                compiler = Compiler(connection, self.names, self.catalogue, domain, query_time.astimezone(ASKER))
                 run = _Run(connection, compiler)
                 for one in parsed:
                     outcomes.append(run.statement(one))
@@ -72,12 +72,12 @@ class Executor:
         return outcomes
 
 
+@dataclass(frozen=True, slots=True)
 class _Run:
     """One program: statements see the rows of those before."""
 
-    def __init__(self, connection: Connection, compiler: Compiler) -> None:
-        self._connection = connection
-        self._compiler = compiler
+    _connection: Connection
+    _compiler: Compiler
 
     @property
     def _findings(self) -> Findings:
@@ -192,11 +192,7 @@ class _Run:
     def _lines(
         self, rows: Rows, shown: tuple[Key, ...], *, note_ties: bool = False
     ) -> tuple[list[dict[str, Scalar]], int]:
-        """The first rows, and how many there are in all; the database counts them only where there may be more.
-
-        Args:
-            note_ties: note which rows tie with the last, where an order cuts them off.
-        """
+        """The first rows, and how many there are in all; the database counts them only where there may be more."""
         keys = dict.fromkeys((*rows.function.subject, *(key.name for key in shown)))
         names = [name for name in keys if name in rows.source.c]
         columns: list[ColumnElement[Any]] = [rows.c[name] for name in names]

@@ -30,18 +30,12 @@ Version = tuple[object, ...]
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """An open graph.
-
-    Args:
-        catalogue: the domains that it has tables for.
-        as_of: domain -> the last day that its sources know.
-        detail: one line about the graph, for people.
-    """
+    """An open graph."""
 
     engine: Engine
-    catalogue: Catalogue
-    as_of: dict[str, str]
-    detail: str
+    catalogue: Catalogue  # the domains that it has tables for
+    as_of: dict[str, str]  # domain -> the last day that its sources know
+    detail: str  # one line about the graph, for people
     version: Version
 
 

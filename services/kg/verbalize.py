@@ -9,7 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 
-from services.kg.codes import spell
+from babel import Locale
+
 from services.kg.definition.texts import Texts
 from services.kg.language.catalogue import Domain, Function, Key
 from services.kg.outcome import Outcome, Scalar
@@ -21,18 +22,16 @@ MAX_ITEMS = (10, 5, 3, 1)
 CHARS_PER_TOKEN = 3.5
 # The least that a statement gets, whatever the others need.
 MIN_CHARS = 200
-AGGREGATES = {
-    "avg": "average",
-    "sum": "total",
-    "min": "lowest",
-    "max": "highest",
-    "diff": "difference",
-    "ratio": "ratio",
-}
+AGGREGATES = {"avg": "average", "sum": "total", "min": "lowest", "max": "highest", "diff": "difference"}
 STATUS = {
     "no_program": "No function of the knowledge graph fits the question.",
     "timeout": "The knowledge graph did not answer in time.",
 }
+_ENGLISH = Locale("en")
+# MusicBrainz's own codes beside ISO 3166.
+OTHER_AREAS = {"XW": "worldwide", "XE": "Europe", "XG": "East Germany", "XC": "Czechoslovakia", "SU": "Soviet Union"}
+# TMDB's spelling of Cantonese, which ISO 639-1 lacks.
+OTHER_LANGUAGES = {"cn": "Cantonese"}
 
 
 def verbalize(outcomes: Sequence[Outcome], domains: Mapping[str, Domain], today: date, *, max_tokens: int) -> list[str]:
@@ -248,6 +247,19 @@ def _value(key: Key, value: Scalar, today: date) -> str:
             unit = f" {key.unit}" if key.unit else ""
             text = str(value) if key.spell == "plain" else grouped(value)
             return text + unit
+
+
+def spell(key: Key, value: str) -> str:
+    """A value with its code in words; any other value as it is."""
+    if isinstance(key.spell, Mapping):
+        return f"{value} ({key.spell[value]})" if value in key.spell else value
+    if key.spell == "country" and len(value) == 2:
+        name = OTHER_AREAS.get(value.upper()) or _ENGLISH.territories.get(value.upper())
+        return f"{name} ({value.upper()})" if name else value
+    if key.spell == "language" and len(value) in (2, 3):
+        name = OTHER_LANGUAGES.get(value.lower()) or _ENGLISH.languages.get(value.lower())
+        return f"{name} ({value.lower()})" if name else value
+    return value
 
 
 def _money(value: float) -> str:

@@ -7,10 +7,9 @@ from typing import Any
 from lab.trainer.synthesise.drawing import Slots, fill
 from lab.trainer.synthesise.graph import Statement, shown
 from lab.trainer.synthesise.phrases import Answer
-from services.kg.codes import spell
 from services.kg.language.catalogue import NUMERIC, Key
 from services.kg.outcome import Outcome, Scalar
-from services.kg.verbalize import grouped, key_of
+from services.kg.verbalize import grouped, key_of, spell
 from services.kit.text.dates import whole_years
 
 # The longest list of values that an answer holds.

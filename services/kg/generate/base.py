@@ -32,9 +32,6 @@ class Written:
 class Writer(Protocol):
     """Question to program."""
 
-    @property
-    def name(self) -> KgMode: ...
-
     async def write(
         self, query: str, *, query_time: datetime, domain: str, budget: Budget, feedback: str = ""
     ) -> Written:

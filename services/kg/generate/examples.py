@@ -66,7 +66,7 @@ class Library:
             return ()
         if self._encoder is None:
             return examples[-k:]
-        scores = await asyncio.to_thread(self._scores, mask(query, names), domain)
+        scores = await asyncio.to_thread(self._scores, self._encoder, mask(query, names), domain)
         chosen: list[Example] = []
         shapes = Counter[str]()
         for index in np.argsort(-scores, kind="stable"):
@@ -78,9 +78,8 @@ class Library:
                 shapes[shape] += 1
         return tuple(reversed(chosen))
 
-    def _scores(self, masked: str, domain: str) -> Floats:
-        assert self._encoder is not None  # noqa: S101 - checked by the caller
-        dense: Floats = self._vectors[domain] @ self._encoder.encode([masked]).vectors[0]
+    def _scores(self, encoder: Encoder, masked: str, domain: str) -> Floats:
+        dense: Floats = self._vectors[domain] @ encoder.encode([masked]).vectors[0]
         return dense + LEXICAL * bm25(stems([masked])[0], self._stems[domain])
 
 

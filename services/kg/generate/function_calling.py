@@ -14,12 +14,11 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, ValidationError
 
-from proto.kg import KgMode
 from services.kg.errors import KgError
 from services.kg.generate.base import Written, conversation, domain_question
 from services.kg.generate.examples import Example, Library
 from services.kg.generate.ground import ground
-from services.kg.generate.program import RESERVE_S, load_prompt
+from services.kg.generate.program import PROMPTS, RESERVE_S
 from services.kg.generate.spans import Spotter, spots_in
 from services.kg.language import tree
 from services.kg.language.catalogue import Catalogue, Function, Key
@@ -38,6 +37,7 @@ _TIME = rf"^(([0-9]|{'|'.join(TIME_WORDS)})[a-z0-9 -]*)?$"
 _NUMBER = r"^[0-9]*$"
 _TEXT = r'^[^"\\\n]*$'
 REFERENCE = "*"
+_PROMPT = PROMPTS.template("function_calling")
 
 
 class _Call(BaseModel):
@@ -59,7 +59,6 @@ class FunctionCallingWriter:
     library: Library
     k: int = 4
     spotter: Spotter | None = None
-    name: KgMode = "function-calling"
 
     async def write(
         self, query: str, *, query_time: datetime, domain: str, budget: Budget, feedback: str = ""
@@ -78,13 +77,13 @@ class FunctionCallingWriter:
         except (ValidationError, KgError) as error:
             raise BadReply("generator", f"no list of calls: {type(error).__name__}") from error
         program = await asyncio.to_thread(ground, program, query, self.catalogue, domain, spots)
-        return Written(program, self.name, completion.prompt_tokens, completion.completion_tokens)
+        return Written(program, "function-calling", completion.prompt_tokens, completion.completion_tokens)
 
     def messages(
         self, query: str, examples: Sequence[Example], *, query_time: datetime, domain: str, feedback: str = ""
     ) -> list[Message]:
         """The chat; examples that calls cannot express are left out."""
-        system = load_prompt("function_calling").substitute(functions=signatures(self.catalogue, domain))
+        system = _PROMPT.substitute(functions=signatures(self.catalogue, domain))
         replies = ((one, to_calls(one.program, self.catalogue, domain)) for one in examples)
         question = domain_question(query, query_time, self.catalogue.domains[domain], feedback)
         return conversation(system, [(one, reply) for one, reply in replies if reply is not None], question)
@@ -140,8 +139,8 @@ def to_program(text: str, catalogue: Catalogue, domain: str) -> str:
         KgError: a call names what the catalogue does not have, or has other arguments than its signature.
     """
     calls = _CALLS.validate_json(text)
-    statements = tuple(_statement(call, catalogue, domain) for call in calls[:MAX_CALLS])
-    return tree.render(tree.Program(statements)) if statements else "none"
+    statements = (_statement(call, catalogue, domain) for call in calls[:MAX_CALLS])
+    return "\n".join(map(tree.render, statements)) or "none"
 
 
 def _statement(call: _Call, catalogue: Catalogue, domain: str) -> tree.Statement:
@@ -181,8 +180,7 @@ def _argument(value: JsonValue) -> Value:
 
 def to_calls(program: str, catalogue: Catalogue, domain: str) -> str | None:
     """A program as a list of calls; None when calls cannot express it."""
-    statements = parse(program).statements
-    calls = [_call(one, catalogue, domain) for one in statements if isinstance(one, Query)]
+    calls = [_call(one, catalogue, domain) for one in parse(program) if isinstance(one, Query)]
     return None if None in calls else json.dumps(calls, ensure_ascii=False)
 
 

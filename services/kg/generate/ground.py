@@ -65,10 +65,8 @@ class Word:
 def ground(program: str, query: str, catalogue: Catalogue, domain: str, spots: Sequence[Spot] = ()) -> str:
     """The program without statements about what its question does not name; "none" when nothing is left.
 
-    Statements that cannot be parsed stay as they are, so that whoever runs them can say what is wrong.
-
-    Args:
-        spots: names in the question: they mend a name that is cut or runs on, and complete a comparison of one side.
+    Statements that cannot be parsed stay as they are, so that whoever runs them can say what is wrong. Names in the
+    question (`spots`) mend a name that is cut or runs on, and complete a comparison of one side.
     """
     try:
         parsed = parse_each(program, catalogue.spellings)
@@ -126,7 +124,9 @@ def extent_of(name: str, kinds: Sequence[str], query: str, spots: Sequence[Spot]
         return None
     words = _texts(own)
     pairs = ((spot, _texts(spot.text)) for spot in spots if spot.kind in kinds)
-    fitting = [(spot, other) for spot, other in pairs if _is_run(words, other) or _is_run(other, words)]
+    fitting = [
+        (spot, other) for spot, other in pairs if _run(words, other) is not None or _run(other, words) is not None
+    ]
     # The graph's own name stays, and so does one that several names could stand for.
     if len(fitting) != 1 or fitting[0][1] == words:
         return own
@@ -137,10 +137,6 @@ def _run(words: list[str], others: list[str]) -> int | None:
     """Where the words stand together in others; None where they do not, or there are none."""
     starts = range(len(others) - len(words) + 1) if words else ()
     return next((start for start in starts if others[start : start + len(words)] == words), None)
-
-
-def _is_run(words: list[str], others: list[str]) -> bool:
-    return _run(words, others) is not None
 
 
 def spelt(text: str, query: str) -> str | None:

@@ -4,25 +4,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from services.kg.errors import KgError
+from services.kg.language import tree
 from services.kg.language.catalogue import Catalogue, Function, Parameter
 from services.kg.language.parse import parse_each
-from services.kg.language.tree import (
-    Argument,
-    Call,
-    Combine,
-    Condition,
-    Keyword,
-    List_,
-    Literal_,
-    Query,
-    Reference,
-    Sort,
-    Step,
-    Value,
-    Where,
-    conditions_of,
-    values_of,
-)
+from services.kg.language.tree import Argument, Call, Condition, List_, Literal_, Query, Value, conditions_of, values_of
 
 # A name and its kinds -> the name to write, or None to refuse the statement.
 Rename = Callable[[str, Sequence[str]], str | None]
@@ -51,11 +36,11 @@ def literals(program: str, catalogue: Catalogue, domain: str) -> tuple[str, ...]
 def refers(node: object) -> bool:
     """Whether a statement, or a part of one, goes on with the rows of an earlier statement."""
     match node:
-        case Reference():
+        case tree.Reference():
             return True
-        case Query(part) | Keyword(_, part):
+        case Query(part) | tree.Keyword(_, part):
             return refers(part)
-        case Call(_, parts) | Combine(_, parts) | List_(parts) | Condition(_, _, parts):
+        case Call(_, parts) | tree.Combine(_, parts) | List_(parts) | Condition(_, _, parts):
             return any(map(refers, parts))
     return False
 
@@ -77,7 +62,7 @@ class Renaming:
         Raises:
             Unnamed: a name or a year is refused.
         """
-        if isinstance(query.source, Combine):
+        if isinstance(query.source, tree.Combine):
             return replace(query, source=replace(query.source, queries=tuple(map(self.query, query.source.queries))))
         if not isinstance(query.source, Call):
             return query
@@ -93,8 +78,8 @@ class Renaming:
         steps = tuple(self._step(rows, step) for step in query.steps)
         return replace(query, source=Call(query.source.function, arguments), steps=steps)
 
-    def _step(self, function: Function, step: Step) -> Step:
-        if isinstance(step, Where | Sort):
+    def _step(self, function: Function, step: tree.Step) -> tree.Step:
+        if isinstance(step, tree.Where | tree.Sort):
             return replace(step, conditions=tuple(self._condition(function, one) for one in step.conditions))
         return step
 
@@ -104,10 +89,10 @@ class Renaming:
                 return self._condition(function, argument)
             case List_() if conditions := conditions_of(argument):
                 return List_(tuple(self._condition(function, one) for one in conditions))
-            case Keyword(name, value):
+            case tree.Keyword(name, value):
                 parameter = next((one for one in function.parameters if one.name == name.lower()), None)
-                return Keyword(name, self._parameter_value(parameter, value) if parameter else value)
-            case Literal_() | List_() | Query() | Reference() if free:
+                return tree.Keyword(name, self._parameter_value(parameter, value) if parameter else value)
+            case Literal_() | List_() | Query() | tree.Reference() if free:
                 return self._parameter_value(free.pop(0), argument)
         return argument
 

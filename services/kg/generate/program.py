@@ -3,10 +3,7 @@
 import asyncio
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cache
-from string import Template
 
-from proto.kg import KgMode
 from services.kg.generate.base import Written, conversation, domain_question
 from services.kg.generate.examples import Example, Library
 from services.kg.generate.ground import ground
@@ -20,16 +17,8 @@ from services.kit.prompts import PromptFolder
 MAX_TOKENS = 120
 # Left of the budget for running the program.
 RESERVE_S = 0.2
-ADAPTER = "kg-api"
-
-
 PROMPTS = PromptFolder("services.kg")
-
-
-@cache
-def load_prompt(name: str) -> Template:
-    """A prompt of this service; `$functions` or `$domain` is its hole."""
-    return PROMPTS.template(name)
+_BASE, _ADAPTED = PROMPTS.template("program"), PROMPTS.template("program_adapter")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +29,8 @@ class ProgramWriter:
     catalogue: Catalogue  # what may be called
     library: Library  # worked examples
     k: int = 4  # how many a question is shown
-    adapter: str = ADAPTER  # the fine-tuned one, where the generator serves it
+    adapter: str = "kg-api"  # the fine-tuned one, where the generator serves it
     spotter: Spotter | None = None  # finds the names that are masked before examples are looked for
-    name: KgMode = "program"
 
     async def write(
         self, query: str, *, query_time: datetime, domain: str, budget: Budget, feedback: str = ""
@@ -68,13 +56,13 @@ class ProgramWriter:
             constraint=Constraint(grammar=decoding_grammar(self.catalogue, domain)),
         )
         program = await asyncio.to_thread(ground, completion.text, query, self.catalogue, domain, spots)
-        return Written(program, self.name, completion.prompt_tokens, completion.completion_tokens)
+        return Written(program, "program", completion.prompt_tokens, completion.completion_tokens)
 
     def messages(
         self, query: str, examples: tuple[Example, ...], *, query_time: datetime, domain: str, feedback: str = ""
     ) -> list[Message]:
         """The chat for a base model."""
-        system = load_prompt("program").substitute(functions=schema_text(self.catalogue, domain))
+        system = _BASE.substitute(functions=schema_text(self.catalogue, domain))
         question = domain_question(query, query_time, self.catalogue.domains[domain], feedback)
         return conversation(system, [(one, one.program) for one in examples], question)
 
@@ -84,5 +72,5 @@ def adapter_messages(query: str, *, query_time: datetime, domain: Domain, feedba
 
     It is read many times faster than a base model's chat. Training data is rendered by this very function.
     """
-    system = load_prompt("program_adapter").substitute(domain=domain.name)
+    system = _ADAPTED.substitute(domain=domain.name)
     return conversation(system, [], domain_question(query, query_time, domain, feedback))

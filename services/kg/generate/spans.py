@@ -5,7 +5,7 @@ One query looks all stretches up, so that a question of thirty words costs a few
 
 import asyncio
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cache
 
@@ -56,27 +56,23 @@ class Spot:
         return self.start, self.end
 
 
+_NAMES = (
+    select(name_table.c.kind, name_table.c.norm, func.max(name_table.c.weight))
+    .where(name_table.c.kind.in_(bindparam("kinds", expanding=True)))
+    .where(name_table.c.norm.in_(bindparam("norms", expanding=True)))
+    .group_by(name_table.c.kind, name_table.c.norm)
+)
+
+
+@dataclass(frozen=True, slots=True)
 class Spotter:
     """Finds names in questions."""
 
-    def __init__(self, engine: Engine, catalogue: Catalogue) -> None:
-        self._engine = engine
-        self._catalogue = catalogue
-        self._statement = (
-            select(name_table.c.kind, name_table.c.norm, func.max(name_table.c.weight))
-            .where(
-                name_table.c.kind.in_(bindparam("kinds", expanding=True)),
-                name_table.c.norm.in_(bindparam("norms", expanding=True)),
-            )
-            .group_by(name_table.c.kind, name_table.c.norm)
-        )
+    engine: Engine
+    catalogue: Catalogue
 
-    def kinds_of(self, domain: str) -> tuple[str, ...]:
-        """Kinds of names of a domain."""
-        return tuple(self._catalogue.domains[domain].kinds)
-
-    def spot(self, query: str, kinds: Sequence[str]) -> list[Spot]:
-        """Names of those kinds that do not overlap, in the order of the question; of one stretch perhaps several kinds.
+    def spot(self, query: str, domain: str) -> list[Spot]:
+        """A domain's names that do not overlap, in the order of the question; of one stretch perhaps several kinds.
 
         Blocks for milliseconds. Of two stretches that overlap the one in quotes or with more words is taken.
         """
@@ -84,24 +80,21 @@ class Spotter:
         for stretch in _stretches(query):
             stretches.setdefault(normalise(stretch.text), []).append(stretch)
         stretches.pop("", None)
-        if not stretches or not kinds:
-            return []
-        with self._engine.connect() as connection:
-            rows = connection.execute(self._statement, {"kinds": list(kinds), "norms": list(stretches)}).all()
+        kinds = self.catalogue.domains[domain].kinds
+        with self.engine.connect() as connection:
+            rows = connection.execute(_NAMES, {"kinds": list(kinds), "norms": list(stretches)}).all()
         spots = [
             replace(one, kind=kind, weight=float(weight or 0))
             for kind, norm, weight in rows
             for one in stretches[norm]
-            if one.quoted or (_can_be_name(one, self._catalogue.kinds[kind].rules) and not _is_amount(query, one))
+            if one.quoted or (_can_be_name(one, kinds[kind].rules) and not _is_amount(query, one))
         ]
         return _apart(spots)
 
 
 async def spots_in(query: str, domain: str, spotter: Spotter | None) -> tuple[Spot, ...]:
     """The names of a question in a domain; none without a spotter."""
-    if spotter is None:
-        return ()
-    return tuple(await asyncio.to_thread(spotter.spot, query, spotter.kinds_of(domain)))
+    return () if spotter is None else tuple(await asyncio.to_thread(spotter.spot, query, domain))
 
 
 def _apart(spots: Iterable[Spot]) -> list[Spot]:

@@ -61,8 +61,9 @@ class BoundCall:
 
 @dataclass(frozen=True, slots=True)
 class BoundQuery:
-    """A query over one function."""
+    """A query over the rows of one function."""
 
+    function: Function
     source: BoundCall | Reference  # a call, or the earlier statement whose rows it takes
     steps: tuple[BoundStep, ...]  # in order
     every: bool
@@ -118,17 +119,12 @@ class Binder:
             self.functions.append(None)
             return BoundCombine(query.source.how, queries)
         bound = self.query(query)
-        self.functions.append(self.function_of(bound))
+        self.functions.append(bound.function)
         return bound
 
     def skip(self) -> None:
         """A statement that could not be bound still counts for `*2`."""
         self.functions.append(None)
-
-    def function_of(self, query: BoundQuery) -> Function:
-        if isinstance(query.source, BoundCall):
-            return query.source.function
-        return earlier(query.source, self.functions)
 
     def query(self, query: Query) -> BoundQuery:
         """One query, not remembered; raises as `bind`."""
@@ -156,7 +152,7 @@ class Binder:
         if facet is not None and not any(isinstance(step, BoundProject) for step in bound):
             bound += [BoundProject(tuple(function.key(key) for key in facet.show))] if facet.show else []
             aggregate = aggregate or facet.aggregate
-        return BoundQuery(source, tuple(bound), query.every, aggregate, query.head, facet_name, called)
+        return BoundQuery(function, source, tuple(bound), query.every, aggregate, query.head, facet_name, called)
 
     def _facet(self, called: Function, call: BoundCall, facet: Facet) -> BoundCall:
         function = self._catalogue.function(facet.function, called.domain)

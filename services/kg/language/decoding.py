@@ -128,15 +128,10 @@ def _arguments(function: Function) -> str:
 
 
 def _argument(parameter: Parameter) -> str:
-    match parameter.kind:
-        case "time":
-            return "time"
-        case "integer":
-            return "year" if parameter.name in ("year", "until") else "number"
-        case "text":
-            return "name"
-    several = '"[" name (", " name){1,2} "]"'
-    return f"(name | {several} | reference)"
+    if parameter.kind == "integer":
+        return "year" if parameter.name in ("year", "until") else "number"
+    names = '(name | "[" name (", " name){1,2} "]" | reference)'
+    return {"time": "time", "text": "name"}.get(parameter.kind, names)
 
 
 def _conditions(keys: Iterable[Key]) -> list[str]:

@@ -5,7 +5,6 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import Any, cast
 
 from lark import Lark, Token, Transformer, v_args
@@ -14,8 +13,6 @@ from lark.exceptions import LarkError, UnexpectedCharacters, UnexpectedToken, Vi
 from services.kg.errors import ParseError
 from services.kg.language import repair, tree
 from services.kg.language.tree import Argument, Condition, List_, Literal_, Query, Statement, conditions_of, values_of
-
-GRAMMAR = Path(__file__).with_name("grammar.lark")
 
 # Other words for an aggregate or a combination.
 SYNONYMS = {"average": "avg", "mean": "avg", "total": "sum", "count": "len"}
@@ -41,8 +38,8 @@ class Parsed:
     error: ParseError | None = None
 
 
-def parse(text: str, functions: Iterable[str] = ()) -> tree.Program:
-    """The tree of a program.
+def parse(text: str, functions: Iterable[str] = ()) -> tuple[Statement, ...]:
+    """The trees of a program's statements.
 
     Raises:
         ParseError: of the first statement that is wrong.
@@ -51,7 +48,7 @@ def parse(text: str, functions: Iterable[str] = ()) -> tree.Program:
     for one in parsed:
         if one.error is not None:
             raise one.error
-    return tree.Program(tuple(cast(Statement, one.statement) for one in parsed))
+    return tuple(cast(Statement, one.statement) for one in parsed)
 
 
 def parse_each(text: str, functions: Iterable[str] = ()) -> list[Parsed]:
@@ -93,7 +90,7 @@ def _error(text: str, message: str, position: int | None, expected: tuple[str, .
 
 @cache
 def _lark() -> Lark:
-    return Lark(GRAMMAR.read_text(encoding="utf-8"), parser="lalr", maybe_placeholders=True, cache=False)
+    return Lark.open("grammar.lark", rel_to=__file__, parser="lalr")
 
 
 def _how(token: Token) -> Any:

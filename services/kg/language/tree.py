@@ -138,11 +138,6 @@ Argument: TypeAlias = Value | Condition | Keyword | Descending
 Statement: TypeAlias = Query | Nothing | Sql
 
 
-@dataclass(frozen=True, slots=True)
-class Program:
-    statements: tuple[Statement, ...]
-
-
 def conditions_of(argument: Argument | None) -> tuple[Condition, ...]:
     """A condition, or the conditions of a list of nothing else; none of any other argument."""
     items = argument.items if isinstance(argument, List_) else (argument,)
@@ -156,11 +151,9 @@ def values_of(value: Argument) -> tuple[Value, ...]:
     return tuple(item for item in items if not isinstance(item, Condition | Keyword | Descending))
 
 
-def render(node: Program | Statement | Source | Step | Argument) -> str:
-    """The canonical text; `parse(render(x)) == x` for every tree that `parse` makes."""
+def render(node: Statement | Source | Step | Argument) -> str:
+    """The canonical text, which is parsed to the same tree."""
     match node:
-        case Program(statements):
-            return "\n".join(render(statement) for statement in statements)
         case Nothing():
             return "none"
         case Sql(text):

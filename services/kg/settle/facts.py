@@ -1,28 +1,44 @@
-"""The one value of a statement, where it has one and the question asks for it."""
+"""The one value of a statement, where it has one and the question asks for it, and its measure."""
 
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
+from functools import lru_cache
 from typing import Any, TypeAlias
 
-from services.kg.generate.rules.lexicon import Lexicon
-from services.kg.generate.rules.phrases import compiled
-from services.kg.generate.rules.words import Total
-from services.kg.language.catalogue import Function
-from services.kg.outcome import Outcome, Scalar
-from services.kg.settle.measures import COUNTED, Measure, measure_of
+from services.kg.generate.rules.inflection import degrees
+from services.kg.generate.rules.lexicon import Lexicon, catalogue_words
+from services.kg.generate.rules.phrases import compiled, vocabulary
+from services.kg.generate.rules.words import KeyWords, Total
+from services.kg.language.catalogue import NUMERIC, Function
+from services.kg.outcome import Outcome
 from services.kit.text.writing import number_text
 
 Value: TypeAlias = Decimal | date
-Row: TypeAlias = Mapping[str, Scalar]
 
 _PROJECTED = re.compile(r'\["([A-Za-z_ ]+)"\]')
 _CONDITION = re.compile(r'\beq\((\w+), (?:"([^"]*)"|(\w+))\)')
 _NUMERAL = re.compile(r"-?[$€£]?[0-9][0-9,]*(?:\.[0-9]+)?")
 # Notes that say how a count was made, and qualify nothing.
 _HARMLESS_NOTE = re.compile(r"the source (?:counts \d+ and lists \d+|states that there are none)")
+
+# The counts of rows have no key.
+COUNTED = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """What a statement looks up, by the words of questions."""
+
+    needed: re.Pattern[str]  # one of these must stand in the question, or something else is asked for
+    words: frozenset[str]  # all words of such questions
+    more: frozenset[str] = frozenset()  # words that ask for the greater value, beside the general ones
+    less: frozenset[str] = frozenset()  # words that ask for the smaller one
+    unit: str = ""  # before a value where it is a currency, else behind it
+    currency: bool = False  # whether it is one
+    birth: bool = False  # whether it is a day of birth
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +97,11 @@ def _value(outcome: Outcome, function: Function, lexicon: Lexicon) -> tuple[Any,
     if words.counted.keys() & totals.keys():
         total, column = _total_of(outcome, key, words.counted, words.sides)
         return totals.get(column), total
+    if outcome.value is not None and outcome.aggregate != "len":
+        return outcome.value, _canonical(function, key)
     if outcome.value is not None:
-        return outcome.value, _counted_key(outcome, function, key, lexicon)
+        # A count has no key; one of rows of a kind has that kind's.
+        return outcome.value, _total_of(outcome, "", words.counted, words.sides)[0] if words.counted else COUNTED
     if outcome.aggregate or len(outcome.rows) != 1 or outcome.total != 1:
         return None, key
     row = outcome.rows[0]
@@ -93,14 +112,6 @@ def _value(outcome: Outcome, function: Function, lexicon: Lexicon) -> tuple[Any,
         key = function.default[0]
     key = _canonical(function, key)
     return row.get(key), key
-
-
-def _counted_key(outcome: Outcome, function: Function, key: str, lexicon: Lexicon) -> str:
-    """A count has no key; one of rows of a kind has that kind's."""
-    if outcome.aggregate != "len":
-        return _canonical(function, key)
-    words = lexicon.words.function(function.name)
-    return _total_of(outcome, "", words.counted, words.sides)[0] if words.counted else COUNTED
 
 
 def _canonical(function: Function, key: str) -> str:
@@ -161,3 +172,43 @@ def position_of(query: str, name: str) -> int | None:
     """Where the question first names an entity, in whole words."""
     match = re.search(rf"(?<!\w){re.escape(name)}(?!\w)", query) if name else None
     return match.start() if match else None
+
+
+@lru_cache(maxsize=4_096)
+def measure_of(lexicon: Lexicon, function: Function, key: str) -> Measure | None:
+    """The measure of a key's values, or of the number of a function's rows; None where no words ask for it."""
+    own = lexicon.words.function(function.name)
+    if (counted := own.counted.get(key)) is not None:
+        return _of(lexicon, function, counted.words, KeyWords(words=counted.words, also=counted.also), key)
+    if key == COUNTED:
+        phrases = (*own.words, *_kind_counted(lexicon, function))
+        return _of(lexicon, function, phrases, KeyWords(), key) if phrases else None
+    column = function.exact_keys.get(key)
+    if not function.dynamic and (column is None or column.kind not in {*NUMERIC, "date"}):
+        return None
+    words = lexicon.key(function.name, key)
+    phrases = (*words.words, *lexicon.phrases(function.name, key))
+    if key == "value":
+        phrases = (*words.words, *own.words) or catalogue_words(function, key)
+    return _of(lexicon, function, phrases, words, key)
+
+
+def _kind_counted(lexicon: Lexicon, function: Function) -> tuple[str, ...]:
+    """The noun of what a function's rows are: how many airports."""
+    subject = next((one for one in function.keys if one.name in function.subject and one.entity), None)
+    if subject is None or lexicon.words.guided:
+        return ()
+    return lexicon.nouns(subject.entity)
+
+
+def _of(lexicon: Lexicon, function: Function, phrases: tuple[str, ...], words: KeyWords, name: str) -> Measure:
+    key = function.exact_keys.get(name)
+    own = lexicon.words.function(function.name)
+    nouns = [noun for kind in lexicon.words.kinds.values() for noun in kind.words]
+    money = key is not None and key.kind == "money"
+    unit = words.currency or ("$" if money else "") or (key.unit if key is not None else "")
+    more = vocabulary(f"={form}" for one in words.more for form in degrees(one))
+    less = vocabulary(f"={form}" for one in words.less for form in degrees(one))
+    known = vocabulary((*phrases, *words.also, *own.also, *nouns, *lexicon.words.fillers, unit)) | more | less
+    currency, birth = bool(words.currency) or money, key is not None and key.spell == "age"
+    return Measure(compiled(tuple(dict.fromkeys(phrases))), known, more, less, unit, currency, birth)

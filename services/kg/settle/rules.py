@@ -7,8 +7,7 @@ from datetime import date
 from decimal import Decimal
 
 from services.kg.outcome import Outcome
-from services.kg.settle.facts import Value, position_of, projected
-from services.kg.settle.measures import Measure
+from services.kg.settle.facts import Measure, Value, position_of, projected
 from services.kg.settle.wording import AMOUNT, AUXILIARY, BOUND, Wording
 from services.kit.text.dates import whole_years
 from services.kit.text.vocabulary import SCALES, SUFFIXES

@@ -32,12 +32,7 @@ _WORD = re.compile(r"[a-z0-9$%&/'.-]*[a-z0-9%]")
 @cache
 def vocabulary(name: str) -> frozenset[str]:
     """A list of `english.yaml`."""
-    return frozenset(_lists()[name].split())
-
-
-@cache
-def _lists() -> dict[str, str]:
-    return cast(dict[str, str], PACKAGED.content("settle/english.yaml").data)
+    return frozenset(cast(dict[str, str], PACKAGED.content("settle/english.yaml").data)[name].split())
 
 
 class Wording:

@@ -9,14 +9,14 @@ from services.kg.load import load
 from services.kg.store.engine import open_store
 
 
-def ensure_demo(url: str) -> bool:
-    """Whether the SQLite file was missing, in which case it is made with the demo graph.
+def ensure_demo(url: str) -> None:
+    """Make a missing SQLite file with the demo graph.
 
     The file is written beside its place and then moved: of two services that start at once neither sees half of it.
     """
     parsed = make_url(url)
     if parsed.get_backend_name() != "sqlite" or not parsed.database or Path(parsed.database).exists():
-        return False
+        return
     target = Path(parsed.database).absolute()
     target.parent.mkdir(parents=True, exist_ok=True)
     partial = target.with_name(f"{target.name}.{os.getpid()}")
@@ -26,4 +26,3 @@ def ensure_demo(url: str) -> bool:
     finally:
         engine.dispose()
     partial.replace(target)
-    return True

@@ -23,6 +23,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from sqlalchemy import (
     BigInteger,
     Column,
@@ -128,6 +129,10 @@ _N_BETWEEN = re.compile(r"(?<=\w\w) n (?=\w\w)")
 _SPELLINGS = dict(line.split() for line in PACKAGED.lines("data/spellings.txt"))
 # Only beside other words: "Rocky II".
 _NUMERALS = {"ii": "2", "iii": "3", "iv": "4", "vi": "6", "vii": "7", "viii": "8", "ix": "9", "xi": "11", "xii": "12"}
+
+
+# Gets the rows done, and rows in all.
+_Progress = Callable[[int, int], None]
 
 
 class Surface(NamedTuple):
@@ -315,12 +320,8 @@ def _build(connection: Connection, kind: str, progress: Callable[[str, int, int]
     rank = np.frombuffer(lengths, np.int16).astype(np.int64) * RANKS + _popularity(np.frombuffer(weights, np.float64))
     owners = np.frombuffer(name_ids, np.int64)
     order = np.lexsort((owners, rank, postings))
-    _insert_columns(
-        connection,
-        name_posting,
-        (postings[order] + first + 1, rank[order], owners[order]),
-        partial(progress, f"{kind} postings"),
-    )
+    ordered = (postings[order] + first + 1, rank[order], owners[order])
+    _insert_columns(connection, name_posting, ordered, partial(progress, f"{kind} postings"))
 
     keys, targets = array("q"), array("q")
     for word, token in vocabulary.items():
@@ -335,7 +336,7 @@ def _build(connection: Connection, kind: str, progress: Callable[[str, int, int]
         _insert_columns(connection, table, [one[order] for one in columns], partial(progress, step), **constant)
 
 
-def _popularity(weights: np.ndarray[Any, np.dtype[np.float64]]) -> np.ndarray[Any, np.dtype[np.int64]]:
+def _popularity(weights: NDArray[np.float64]) -> NDArray[np.int64]:
     """Places of weights among all of their kind in 0..RANKS-1, 0 the heaviest; any unit of weight will do."""
     if not len(weights):
         return np.zeros(0, np.int64)
@@ -344,11 +345,7 @@ def _popularity(weights: np.ndarray[Any, np.dtype[np.float64]]) -> np.ndarray[An
 
 
 def _insert_columns(
-    connection: Connection,
-    table: Table,
-    columns: Sequence[np.ndarray[Any, np.dtype[np.int64]]],
-    progress: Callable[[int, int], None],
-    **constant: str,
+    connection: Connection, table: Table, columns: Sequence[NDArray[np.int64]], progress: _Progress, **constant: str
 ) -> None:
     names = [column.name for column in table.columns if column.name not in constant]
 
@@ -361,11 +358,7 @@ def _insert_columns(
 
 
 def _insert(
-    connection: Connection,
-    table: Table,
-    rows: Iterable[dict[str, Any]],
-    total: int,
-    progress: Callable[[int, int], None],
+    connection: Connection, table: Table, rows: Iterable[dict[str, Any]], total: int, progress: _Progress
 ) -> None:
     rows, done = iter(rows), 0
     while batch := list(islice(rows, BATCH_ROWS)):

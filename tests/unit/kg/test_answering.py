@@ -1,13 +1,14 @@
 """Who writes the program in the mode `auto`: rules first, a model that can where theirs finds nothing."""
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from dataclasses import replace
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
 import httpx
 import pytest
+from sqlalchemy import Engine
 
 from proto.kg import KgExecuteRequest, KgMode, KgRequest, KgStatus
 from services.kg.answering import Answering, Attempt
@@ -98,10 +99,7 @@ async def test_a_model_that_fails_is_named_and_the_rules_stand() -> None:
 class Spots:
     """A graph that knows one film."""
 
-    def kinds_of(self, _domain: str) -> tuple[str, ...]:
-        return ("movie",)
-
-    def spot(self, query: str, _kinds: Sequence[str]) -> list[Spot]:
+    def spot(self, query: str, _domain: str) -> list[Spot]:
         start = query.find("inception")
         return [Spot("inception", start, start + 9, "movie", 1.0, 1, quoted=False)] if start >= 0 else []
 
@@ -163,8 +161,30 @@ async def test_a_model_is_asked_where_rules_only_tell_all_there_is(query: str, p
     assert response == (program, [])
 
 
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Engine, Catalogue]]:
+    with drafted_graph(tmp_path_factory.mktemp("library"), "library") as graph:
+        yield graph
+
+
+@asynccontextmanager
+async def answering_from(graph: tuple[Engine, Catalogue], generator: FakeGenerator) -> AsyncIterator[Answering]:
+    engine, catalogue = graph
+    names, spotter = NameIndex(engine, catalogue), Spotter(engine, catalogue)
+    async with http_client(httpx.ASGITransport(generator.app)) as http:
+        llm = LLM(ServiceClient("generator", "http://g", http))
+        writers = {"sql": SqlWriter(llm, catalogue, names, Values(engine), spotter)}
+        executor, settings = Executor(engine, names, catalogue), KgSettings(kg_write_cap_s=30.0)
+        answering = Answering(executor, writers, {}, llm, settings, spotter=spotter)
+        yield answering
+        answering.close()
+
+
 TOTAL = "SELECT SUM(price) FROM book WHERE genre = 'Essay'"
 COUNTRY = "SELECT country FROM author WHERE name = 'Cy Page'"
+NORWAY = "SELECT name FROM author WHERE country = 'Norway'"
+IN_PRINT = "SELECT in_print FROM book WHERE title = 'By Night'"
+DEAREST = "SELECT price FROM book ORDER BY price DESC LIMIT 1"
 
 
 @pytest.mark.parametrize(
@@ -180,25 +200,18 @@ COUNTRY = "SELECT country FROM author WHERE name = 'Cy Page'"
         ("the price of all essays in total?", TOTAL, "", True),
         # What the question says, and what no near column is mistaken for, is not asked about.
         ("the country of Cy Page?", COUNTRY, "", True),
-        ("who is it?", "SELECT name FROM author WHERE country = 'Norway'", "", True),
-        ("Is By Night sold?", "SELECT in_print FROM book WHERE title = 'By Night'", "", True),
-        ("what lies on top?", "SELECT price FROM book ORDER BY price DESC LIMIT 1", "", True),
+        ("who is it?", NORWAY, "", True),
+        ("Is By Night sold?", IN_PRINT, "", True),
+        ("what lies on top?", DEAREST, "", True),
     ],
 )
 async def test_a_near_column_is_not_told_for_one_that_is_not_there(
-    tmp_path: Path, query: str, statement: str, choice: str, is_told: bool
+    library: tuple[Engine, Catalogue], query: str, statement: str, choice: str, is_told: bool
 ) -> None:
     generator = FakeGenerator(lambda body: choice if "choice" in body["structured_outputs"] else statement)
-    async with http_client(httpx.ASGITransport(generator.app)) as http:
-        llm = LLM(ServiceClient("generator", "http://g", http))
-        with drafted_graph(tmp_path, "library") as (engine, catalogue):
-            names = NameIndex(engine, catalogue)
-            spotter = Spotter(engine, catalogue)
-            writers = {"sql": SqlWriter(llm, catalogue, names, Values(engine), spotter)}
-            answering = Answering(Executor(engine, names, catalogue), writers, {}, llm, KgSettings(), spotter=spotter)
-            request = KgRequest(query=query, domain="library", mode="sql", query_time=ASKED)
-            response = await answering.answer(request, Budget(10))
-            answering.close()
+    async with answering_from(library, generator) as answering:
+        request = KgRequest(query=query, domain="library", mode="sql", query_time=ASKED)
+        response = await answering.answer(request, Budget(60))
     assert (response.program != "none", response.status) == (is_told, "ok" if is_told else "no_program")
     assert (response.llm_calls, response.repaired) == (1 + bool(choice), False)
     if choice:
@@ -208,16 +221,12 @@ async def test_a_near_column_is_not_told_for_one_that_is_not_there(
         assert asked["messages"][-1]["content"].endswith(f"Found: {found}\nQuestion: {query}")
 
 
-async def test_what_questions_about_added_domains_share_is_read_before_the_first(tmp_path: Path) -> None:
+async def test_what_questions_about_added_domains_share_is_read_before_the_first(
+    library: tuple[Engine, Catalogue],
+) -> None:
     generator = FakeGenerator(lambda _: "")
-    async with http_client(httpx.ASGITransport(generator.app)) as http:
-        llm = LLM(ServiceClient("generator", "http://g", http))
-        with drafted_graph(tmp_path, "library") as (engine, catalogue):
-            names = NameIndex(engine, catalogue)
-            writers = {"sql": SqlWriter(llm, catalogue, names, Values(engine), None)}
-            answering = Answering(Executor(engine, names, catalogue), writers, {}, llm, KgSettings())
-            await answering.read_ahead(llm)
-            answering.close()
+    async with answering_from(library, generator) as answering:
+        await answering.read_ahead(answering._llm)
     tables, check = (one["messages"][-1]["content"] for one in generator.requests)
     assert tables.startswith("CREATE TABLE author (")
     assert check.startswith("Columns:")

@@ -17,8 +17,7 @@ GRAMMYS = CATALOGUE.domains["music"].folder.model("categories.yaml", Vocabulary)
         (["ACTOR", "ACTOR IN A LEADING ROLE"], "actor_leading"),
         (["ACTRESS IN A SUPPORTING ROLE"], "actress_supporting"),
         (["DIRECTING", "DIRECTING (Comedy Picture)"], "director"),
-        (["SPECIAL EFFECTS", "ENGINEERING EFFECTS", "VISUAL EFFECTS", "SPECIAL ACHIEVEMENT AWARD (Visual Effects)"],
-         "visual_effects"),
+        (["SPECIAL EFFECTS", "ENGINEERING EFFECTS", "SPECIAL ACHIEVEMENT AWARD (Visual Effects)"], "visual_effects"),
         (["DOCUMENTARY (Feature)", "DOCUMENTARY FEATURE FILM"], "documentary_feature"),
         (["DOCUMENTARY (Short Subject)", "DOCUMENTARY SHORT FILM"], "documentary_short"),
         (["SHORT FILM (Animated)", "SHORT SUBJECT (Cartoon)"], "animated_short"),
@@ -47,27 +46,17 @@ def test_an_award_of_no_family_has_a_slug() -> None:
 @pytest.mark.parametrize(
     ("words", "keys"),
     [
-        ("best actor", ("actor_leading",)),
-        ("Best Film", ("picture",)),
-        ("VISUAL EFFECTS", ("visual_effects",)),
-        ("actor in a leading role", ("actor_leading",)),
-        ("best supporting actress", ("actress_supporting",)),
-        ("documentary feature", ("documentary_feature",)),
-        ("documentary (feature)", ("documentary_feature",)),
-        ("best animated film", ("animated_feature",)),
-        ("best animated short film", ("animated_short",)),
-        ("foreign language film", ("international_feature",)),
-        ("best director", ("director",)),
-        ("original song", ("original_song",)),
-        ("actor_supporting", ("actor_supporting",)),
-        ("best screenplay", ("screenplay_original", "screenplay_adapted")),
-        ("supporting role", ("actor_supporting", "actress_supporting")),
-        ("cheese", ()),
-        ("", ()),
+        ("best actor", "actor_leading"), ("Best Film", "picture"), ("VISUAL EFFECTS", "visual_effects"),
+        ("actor in a leading role", "actor_leading"), ("best supporting actress", "actress_supporting"),
+        ("documentary (feature)", "documentary_feature"), ("best animated film", "animated_feature"),
+        ("best animated short film", "animated_short"), ("foreign language film", "international_feature"),
+        ("best director", "director"), ("original song", "original_song"), ("cheese", ""), ("", ""),
+        ("best screenplay", "screenplay_original screenplay_adapted"),
+        ("supporting role", "actor_supporting actress_supporting"),
     ],
-)
-def test_peoples_words_mean_awards(words: str, keys: tuple[str, ...]) -> None:
-    assert OSCARS.find(words) == keys
+)  # fmt: skip
+def test_peoples_words_mean_awards(words: str, keys: str) -> None:
+    assert OSCARS.find(words) == tuple(keys.split())
 
 
 def test_every_key_is_understood_as_itself() -> None:

@@ -25,9 +25,9 @@ ALL = [(domain, example) for domain, examples in LIBRARY.examples.items() for ex
 def test_examples_are_right(domain: str) -> None:
     for example in LIBRARY.examples[domain]:
         program = parse(example.program)
-        assert render(program) == example.program
+        assert "\n".join(map(render, program)) == example.program
         binder = Binder(CATALOGUE, domain)
-        for statement in program.statements:
+        for statement in program:
             assert isinstance(statement, Nothing) or (isinstance(statement, Query) and binder.bind(statement))
         assert ground(example.program, example.query, CATALOGUE, domain) == example.program, example.query
 

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import date, datetime, timedelta
 from pathlib import Path
-from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -30,137 +29,129 @@ def words(outcomes: list[Outcome], max_tokens: int = 1_000) -> str:
     return "\n".join(verbalize(outcomes, CATALOGUE.domains, date(2024, 2, 28), max_tokens=max_tokens))
 
 
-# By domain: a program, what its facts must say (each part), and what they must not say.
-FACTS: dict[str, list[tuple[Any, ...]]] = {
+# By domain: a program, the parts that its facts must have, and those that they must not have.
+FACTS: dict[str, list[tuple[str, ...]]] = {
     "movie": [
-        ('get_movie("the glass orchard")["length"]', ["164 minutes"]),
-        ('get_movie("glass orchard")["revenue"]', ["No box office revenue", "is known"], ["$0"]),
-        ('get_movie("harbour lights")["revenue"]', ["(1991)", "$83,531,958", "(2015)", "$133,718,711"]),
-        ('get_movie("harbour lights", 2015)["revenue"]', ["$133,718,711"], ["$83,531,958"]),
-        ('get_movie("harbour lights", year=1991)["box office"]', ["$83,531,958"], ["$133,718,711"]),
-        ('get_movie("harbour lights", year=2015)["original_language"]', ["French (fr)"]),
-        ('ALL get_movie("harbour lights")["title"]', ["Harbour Lights (1991)", "Harbour Lights 2 (2025)"]),
-        ('ALL get_movie("harbour lights")["len"]', ["Number of films", ": 3."]),
-        ('get_movie("harbour lights", 1991)["director"]', ["Director", "Chiara Muñoz"]),
-        ('get_movie("harbour lights", 1991)["genres"]', ["Action", "Thriller"]),
-        ('get_movie_person_cast("harbour lights",None,eq(character,"pilot"))["name"]', ["Ada Lindqvist"], ["O'Hara"]),
-        ('get_movie_person_cast("glass orchard",None,eq(character,"pilot"))["name"]', ["knows nothing"], ["Ada"]),
-        ('get_movie_person_cast(None,["Ada Lindqvist","Bo O\'Hara"],None)["len"]', ["both acted: 1.", "Harbour"]),
-        ('get_movie_person_cast(["harbour lights","glass orchard"],None,None)["name"]', ["Ada Lindqvist"], ["O'Hara"]),
+        ('get_movie("the glass orchard")["length"]', "164 minutes"),
+        ('get_movie("glass orchard")["revenue"]', "No box office revenue; is known", "$0"),
+        ('get_movie("harbour lights")["revenue"]', "(1991); $83,531,958; (2015); $133,718,711"),
+        ('get_movie("harbour lights", 2015)["revenue"]', "$133,718,711", "$83,531,958"),
+        ('get_movie("harbour lights", year=1991)["box office"]', "$83,531,958", "$133,718,711"),
+        ('get_movie("harbour lights", year=2015)["original_language"]', "French (fr)"),
+        ('ALL get_movie("harbour lights")["title"]', "Harbour Lights (1991); Harbour Lights 2 (2025)"),
+        ('ALL get_movie("harbour lights")["len"]', "Number of films; : 3."),
+        ('get_movie("harbour lights", 1991)["director"]', "Director; Chiara Muñoz"),
+        ('get_movie("harbour lights", 1991)["genres"]', "Action; Thriller"),
+        ('get_movie_person_cast("harbour lights",None,eq(character,"pilot"))["name"]', "Ada Lindqvist", "O'Hara"),
+        ('get_movie_person_cast("glass orchard",None,eq(character,"pilot"))["name"]', "knows nothing", "Ada"),
+        ('get_movie_person_cast(None,["Ada Lindqvist","Bo O\'Hara"],None)["len"]', "both acted: 1.; Harbour"),
+        ('get_movie_person_cast(["harbour lights","glass orchard"],None,None)["name"]', "Ada Lindqvist", "O'Hara"),
         (
             'get_movie_person_cast(None,"Ada Lindqvist",None) sort(None,-release_date)["title"]',
-            ["(2)", "The Glass Orchard", "Harbour Lights"],
-            ["Harbour Lights 2"],
+            "(2); The Glass Orchard; Harbour Lights",
+            "Harbour Lights 2",
         ),
-        ('get_movie_person_cast(None,"Ada Lindqvist",eq(genre,"thriller"))["title"]', ["(1)", "1991"], ["Glass"]),
-        ('get_movie_person_cast(None,"Ada Lindqvist",ge(year,2010))["len"]', [": 1."]),
-        ('get_movie_person_cast("harbour lights",None,None)["len"]', [": 2."]),
-        ('get_movie_person_crew(None,"chiara munoz",[eq(job,"director"),lt(year,2000)])["title"]', ["1991"], ["Glass"]),
-        ('get_movie_person_crew(None,"chiara munoz",neq(job,"director"))["job"]', ["Writer"]),
+        ('get_movie_person_cast(None,"Ada Lindqvist",eq(genre,"thriller"))["title"]', "(1); 1991", "Glass"),
+        ('get_movie_person_cast(None,"Ada Lindqvist",ge(year,2010))["len"]', ": 1."),
+        # Counts regard stated totals.
+        ('get_movie_person_cast("harbour lights",None,None)["len"]', ": 2."),
+        ('get_movie_person_cast("the glass orchard",None,None)["len"]', ": 1."),
+        ('get_movie_person_crew(None,"chiara munoz",[eq(job,"director"),lt(year,2000)])["title"]', "1991", "Glass"),
+        ('get_movie_person_crew(None,"chiara munoz",neq(job,"director"))["job"]', "Writer"),
         (
             'get_movie_person_oscar(None,None,[eq(year,2018),eq(category,"best film"),eq(winner,true)])["film"]',
-            ["won the 2018 Oscar", "The Glass Orchard"],
-            ["nominated"],
+            "won the 2018 Oscar; The Glass Orchard",
+            "nominated",
         ),
-        ('get_movie_person_oscar(None,"ada lindqvist",None)["len"]', ["1"]),
-        ('get_movie_person_oscar("salt road", None, None)["name"]', ["Otto Brandt won the 1950 Oscar"]),
+        ('get_movie_person_oscar(None,"ada lindqvist",None)["len"]', "1"),
+        ('get_movie_person_oscar("salt road", None, None)["name"]', "Otto Brandt won the 1950 Oscar"),
         (
             'get_person("bo o\'hara")["birthday"]\nget_movie("glass orchard")["release_date"]',
-            ["1980-11-12", "2017-10-04", "Bo O'Hara was 36 years old on 2017-10-04"],
+            "1980-11-12; 2017-10-04; Bo O'Hara was 36 years old on 2017-10-04",
         ),
-        ('diff(get_movie("glass orchard")["length"], get_movie("harbour lights", 1991)["length"])', ["42 minutes"]),
-        ('get_year_movies("2017")["title"]', ["The Glass Orchard"], ["Harbour"]),
-        ('get_movie("harbour lights") group(original_language)', ["by original language: ", "en", "fr", "count 1"]),
+        ('diff(get_movie("glass orchard")["length"], get_movie("harbour lights", 1991)["length"])', "42 minutes"),
+        ('get_year_movies("2017")["title"]', "The Glass Orchard", "Harbour"),
+        ('get_movie("harbour lights") group(original_language)', "by original language: ; en; fr; count 1"),
     ],
     "finance": [
-        ('get_stock_price("zzt","yesterday")["close"]', ["2024-02-27", "$10.53"]),
-        ('get_stock_price("zuzana tools","last monday")["open"]', ["2024-02-20", "$10.00", "no trading on 2024-02-19"]),
-        ('get_stock_price("ZZT","2024-02-19")["close"]', ["2024-02-16", "$9.90", "no trading on 2024-02-19"]),
-        ('get_stock_price("zzt","latest")["close"]', ["10:49", "$11.11"], ["$55.00", "$99.00"]),
-        ('get_stock_price("zzt","today")["close"]', ["10:49", "$11.11"], ["$99.00"]),
-        ('get_stock_price("zzt","today")["open"]', ["2024-02-28", "$10.70"]),
-        (
-            'AVG get_stock_price("zzt","this week")["high"]',
-            ["$11.60", "from 2 values", "2024-02-26 to 2024-02-27"],
-            ["99"],
-        ),
-        ('SUM get_stock_price("zzt","last week")["volume"]', ["4,014 shares", "from 4 values"]),
-        ('MAX get_stock_price("zzt","last week")["high"]', ["highest", "$11.60", "2024-02-23"]),
+        ('get_stock_price("zzt","yesterday")["close"]', "2024-02-27; $10.53"),
+        ('get_stock_price("zuzana tools","last monday")["open"]', "2024-02-20; $10.00; no trading on 2024-02-19"),
+        ('get_stock_price("ZZT","2024-02-19")["close"]', "2024-02-16; $9.90; no trading on 2024-02-19"),
+        ('get_stock_price("zzt","latest")["close"]', "10:49; $11.11", "$55.00; $99.00"),
+        ('get_stock_price("zzt","today")["close"]', "10:49; $11.11", "$99.00"),
+        ('get_stock_price("zzt","today")["open"]', "2024-02-28; $10.70"),
+        ('AVG get_stock_price("zzt","this week")["high"]', "$11.60; from 2 values; 2024-02-26 to 2024-02-27", "99"),
+        ('SUM get_stock_price("zzt","last week")["volume"]', "4,014 shares; from 4 values"),
+        ('MAX get_stock_price("zzt","last week")["high"]', "highest; $11.60; 2024-02-23"),
         (
             'get_stock_price("zzt","2024-02-20","2024-02-27") where(gt(close,open))["date"]',
-            ["(3)", "2024-02-20", "2024-02-22", "2024-02-26"],
-            ["2024-02-21"],
+            "(3); 2024-02-20; 2024-02-22; 2024-02-26",
+            "2024-02-21",
         ),
-        ('get_stock_price("zzt","last week") where(gt(open,previous_close))["len"]', [": 1."]),
-        ('get_stock_price("zzt","last week") sort(None,-volume)["date"][:1]', ["2024-02-23"]),
-        ('get_stock_dividend("zzt")["len"]', [": 2."], ["2024-05-14"]),
-        ('get_stock_dividend("zzt","q1 2024")["date"]', ["2024-02-14"], ["2023"]),
-        ('SUM get_stock_dividend("zzt")["value"]', ["$1.25"]),
+        ('get_stock_price("zzt","last week") where(gt(open,previous_close))["len"]', ": 1."),
+        ('get_stock_price("zzt","last week") sort(None,-volume)["date"][:1]', "2024-02-23"),
+        ('get_stock_dividend("zzt")["len"]', ": 2.", "2024-05-14"),
+        ('get_stock_dividend("zzt","q1 2024")["date"]', "2024-02-14", "2023"),
+        ('SUM get_stock_dividend("zzt")["value"]', "$1.25"),
         (
             'get_stock_dividend("zzt") sort([ge(date,"2023-01-01"),le(date,"2023-12-31")],-date)["value"]',
-            ["$0.50"],
-            ["0.75"],
+            "$0.50",
+            "0.75",
         ),
-        ('get_stock_dividend("qqn")["date"]', ["states that there are none"]),
-        (
-            'get_stock_market_cap("zzt")\nget_stock_market_cap("qqn")',
-            ["$123,456,789,012", "123.46 billion", "$77,000,000"],
-        ),
-        ('get_stock_eps("zzt")', ["$2.92"]),
-        ('get_stock_info("zzt")["dividend yield"]', ["3.41%"]),
-        ('get_stock_info("zzt")["employees"]', ["4,100"]),
-        ('ratio(get_stock_market_cap("zzt")["value"], get_stock_market_cap("qqn")["value"])', ["1,603"]),
+        ('get_stock_dividend("qqn")["date"]', "states that there are none"),
+        ('get_stock_market_cap("zzt")\nget_stock_market_cap("qqn")', "$123,456,789,012; 123.46 billion; $77,000,000"),
+        ('get_stock_eps("zzt")', "$2.92"),
+        ('get_stock_info("zzt")["dividend yield"]', "3.41%"),
+        ('get_stock_info("zzt")["employees"]', "4,100"),
+        ('ratio(get_stock_market_cap("zzt")["value"], get_stock_market_cap("qqn")["value"])', "1,603"),
     ],
     "music": [
         (
             'get_grammy_year("2008")["best_new_artist"]\nget_person(*["best_new_artist"])["birth_place"]',
-            ["Ilse Vant", "United Kingdom (GB)"],
+            "Ilse Vant; United Kingdom (GB)",
         ),
-        ('get_grammy_year("2008","2016")["artist"]', ["2008", "2016"]),
-        ('get_grammy_year("59th grammys (2016)")["best_song"]', ["Hallow"]),
-        ('get_grammy_person("ilse vant")["award_count"]', [": 2."]),
-        ('get_grammy_song("hallow")["award_count"]', [": 1."]),
-        ('get_person("ilse vant")["music"] sort(None,-release_date)["title"][:1]', ["Hallow"], ["Not Yet Out"]),
-        ('get_person("ilse vant")["music"] sort(None,release_date)["release_date"][:1]', ["2011"], ["2015"]),
-        ('get_person("ilse vant")["music"] where(eq(release_date,"2011"))["len"]', [": 1."]),
+        ('get_grammy_year("2008","2016")["artist"]', "2008; 2016"),
+        ('get_grammy_year("59th grammys (2016)")["best_song"]', "Hallow"),
+        ('get_grammy_person("ilse vant")["award_count"]', ": 2."),
+        ('get_grammy_song("hallow")["award_count"]', ": 1."),
+        ('get_person("ilse vant")["music"] sort(None,-release_date)["title"][:1]', "Hallow", "Not Yet Out"),
+        ('get_person("ilse vant")["music"] sort(None,release_date)["release_date"][:1]', "2011", "2015"),
+        ('get_person("ilse vant")["music"] where(eq(release_date,"2011"))["len"]', ": 1."),
         (
             'get_person("ilse vant")["music"] sort(eq(release_date,2011),release_date)["title"]',
-            ["Twenty One Miles"],
-            ["Hallow"],
+            "Twenty One Miles",
+            "Hallow",
         ),
-        ('get_person("paper kites club")["members"]', ["(2)", "Ilse Vant", "Tom Ferris", "past and present"]),
-        ('get_person("ilse vant")["bands"]', ["The Paper Kites Club"]),
-        ('get_person("ilse vant")["lifespan"]', ["1988-05-05", "No end"]),
-        ('get_person("the paper kites club")["lifespan"]', ["1994", "2001-06"]),
-        ('get_song("hallow")["author"]', ["Ilse Vant"]),
-        ('get_song("hallow")["release_country"]', ["worldwide (XW)"]),
-        ('get_billboard_song("hallow","this week")["rank"]', ["2024-02-24", " 1"], ["2024-02-17"]),
-        ('get_billboard(3,"2024-02-20")["song"]', ["Hallow", "2024-02-17"]),
+        ('get_person("paper kites club")["members"]', "(2); Ilse Vant; Tom Ferris; past and present"),
+        ('get_person("ilse vant")["bands"]', "The Paper Kites Club"),
+        ('get_person("ilse vant")["lifespan"]', "1988-05-05; No end"),
+        ('get_person("the paper kites club")["lifespan"]', "1994; 2001-06"),
+        ('get_song("hallow")["author"]', "Ilse Vant"),
+        ('get_song("hallow")["release_country"]', "worldwide (XW)"),
+        ('get_billboard_song("hallow","this week")["rank"]', "2024-02-24;  1", "2024-02-17"),
+        ('get_billboard(3,"2024-02-20")["song"]', "Hallow; 2024-02-17"),
     ],
     "sports": [
-        ('get_soccer_last_game("riverside","esp-la liga")["result"]', ["2024-02-25", "D (drawn)", "Betis"]),
-        ('get_soccer_next_game("riverside")["date"]', ["2024-03-03", "Girona"]),
-        ('get_soccer_next_game("riverside")["result"]', ["no result yet"]),
-        ('get_soccer_on_date("riverside","last week")["opponent"]', ["Alavés"], ["Betis"]),
-        ('get_soccer_on_date("riverside","today")', ["had no game", "2024-02-28"]),
-        ('get_soccer_on_date("riverside","last time")["captain"]', ["Iker Sol"]),
-        (
-            'get_nba_on_date("denver foxes","2023-02") where(eq(venue,"home"),eq(result,"L"))["len"]',
-            [": 1.", "Iowa Bells"],
-        ),
-        ('SUM get_nba_on_date("denver foxes","2023-02")["points"]', ["301"]),
-        ('get_nba_on_date("denver foxes","2023-02")["opponent"]', ["3 games, 2 won, 1 lost"]),
-        ('get_nba_on_date("denver foxes","2023-01") where(eq(result,"L"))["len"]', ["14 games, 10 won, 4 lost"]),
-        ('get_nba_plays("n1")["home"]', ["Jump ball"]),
+        ('get_soccer_last_game("riverside","esp-la liga")["result"]', "2024-02-25; D (drawn); Betis"),
+        ('get_soccer_next_game("riverside")["date"]', "2024-03-03; Girona"),
+        ('get_soccer_next_game("riverside")["result"]', "no result yet"),
+        ('get_soccer_on_date("riverside","last week")["opponent"]', "Alavés", "Betis"),
+        ('get_soccer_on_date("riverside","today")', "had no game; 2024-02-28"),
+        ('get_soccer_on_date("riverside","last time")["captain"]', "Iker Sol"),
+        ('get_nba_on_date("denver foxes","2023-02") where(eq(venue,"home"),eq(result,"L"))["len"]', ": 1.; Iowa Bells"),
+        ('SUM get_nba_on_date("denver foxes","2023-02")["points"]', "301"),
+        ('get_nba_on_date("denver foxes","2023-02")["opponent"]', "3 games, 2 won, 1 lost"),
+        ('get_nba_on_date("denver foxes","2023-01") where(eq(result,"L"))["len"]', "14 games, 10 won, 4 lost"),
+        ('get_nba_plays("n1")["home"]', "Jump ball"),
     ],
     "open": [
-        ('get_open("mount zephyr")["elevation"]', ["3,210"]),
-        ('get_open("mount zephyr")["country"]\nget_open(*["country"])["capital"]', ["Zephyria", "Port Alba"]),
-        ('get_open("mount zephyr")["entity"]', ["Mount Zephyr"]),
-        ('get_open("mount zephyr")["name"]', ["nothing is known under name"]),
-        ('get_open("mount zephyr")["height"]', ["3,210"], ["nothing is known"]),
-        ('get_open("mount zephyr")["first ascent"]', ["nothing is known under first ascent", "invented mountain"]),
-        ('get_open("mount zephyr")', ["invented mountain", "3,210", "Zephyria"]),
+        ('get_open("mount zephyr")["elevation"]', "3,210"),
+        ('get_open("mount zephyr")["country"]\nget_open(*["country"])["capital"]', "Zephyria; Port Alba"),
+        ('get_open("mount zephyr")["entity"]', "Mount Zephyr"),
+        ('get_open("mount zephyr")["name"]', "nothing is known under name"),
+        ('get_open("mount zephyr")["height"]', "3,210", "nothing is known"),
+        ('get_open("mount zephyr")["first ascent"]', "nothing is known under first ascent; invented mountain"),
+        ('get_open("mount zephyr")', "invented mountain; 3,210; Zephyria"),
     ],
 }
 
@@ -168,15 +159,15 @@ FACTS: dict[str, list[tuple[Any, ...]]] = {
 @pytest.mark.parametrize(
     ("domain", "program", "says", "omits"),
     [
-        pytest.param(domain, program, says, [part for parts in omits for part in parts], id=program)
+        pytest.param(domain, program, says, "; ".join(omits), id=program)
         for domain, cases in FACTS.items()
         for program, says, *omits in cases
     ],
 )
-def test_facts(executor: Executor, domain: str, program: str, says: list[str], omits: list[str]) -> None:
+def test_facts(executor: Executor, domain: str, program: str, says: str, omits: str) -> None:
     facts = words(run(executor, domain, program))
-    assert not [part for part in says if part not in facts], facts
-    assert not [part for part in omits if part in facts], facts
+    assert not [part for part in says.split("; ") if part not in facts], facts
+    assert not [part for part in omits.split("; ") if part and part in facts], facts
 
 
 @pytest.mark.parametrize(
@@ -258,18 +249,6 @@ def test_before_the_market_opens_the_last_close_is_said_to_be_that(executor: Exe
     facts = words([outcome])
     assert "$10.53" in facts
     assert "had not opened" in facts
-
-
-@pytest.mark.parametrize(
-    ("program", "total"),
-    [
-        ('get_movie_person_cast("the glass orchard",None,None)["len"]', 1),
-        ('get_movie_person_cast("harbour lights",None,eq(year,1991))["len"]', 2),
-    ],
-)
-def test_counts_regard_stated_totals(executor: Executor, program: str, total: int) -> None:
-    (outcome,) = run(executor, "movie", program)
-    assert outcome.value == total
 
 
 @pytest.mark.parametrize(

@@ -65,14 +65,15 @@ def test_the_right_side_of_a_comparison_must_win(text: str, gold: str, expected:
 
 
 def test_the_reason_is_the_first_that_fits() -> None:
-    how_long = question("how long is alien", "117 minutes")
-    right = outcome("alien", "length", 117)
-    assert verdict(how_long, "get_movie()", [right], unnamed=False) == "answered"
-    assert verdict(how_long, "get_movie()", [right], unnamed=True) == "wrong entity"
-    assert verdict(how_long, "none", [Outcome("none", "no_program")], unnamed=False) == "no program"
-    assert verdict(how_long, "get_movie()", [Outcome("x", "no_entity", FILM)], unnamed=False) == "wrong entity"
-    other = CATALOGUE.function("get_person", "movie")
-    assert verdict(how_long, "get_person()", [Outcome("x", "ok", other)], unnamed=False) == "wrong function"
-    assert verdict(how_long, "get_movie()", [Outcome("x", "empty", FILM)], unnamed=False) == "not in rows"
-    late = Outcome("x", "empty", FILM, windows=("yesterday",))
-    assert verdict(how_long, "get_movie()", [late], unnamed=False) == "wrong window"
+    right, other = outcome("alien", "length", 117), CATALOGUE.function("get_person", "movie")
+
+    def reason(program: str, one: Outcome, *, unnamed: bool = False) -> str:
+        return verdict(question("how long is alien", "117 minutes"), program, [one], unnamed=unnamed)
+
+    assert reason("get_movie()", right) == "answered"
+    assert reason("get_movie()", right, unnamed=True) == "wrong entity"
+    assert reason("none", Outcome("none", "no_program")) == "no program"
+    assert reason("get_movie()", Outcome("x", "no_entity", FILM)) == "wrong entity"
+    assert reason("get_person()", Outcome("x", "ok", other)) == "wrong function"
+    assert reason("get_movie()", Outcome("x", "empty", FILM)) == "not in rows"
+    assert reason("get_movie()", Outcome("x", "empty", FILM, windows=("yesterday",))) == "wrong window"

@@ -38,6 +38,12 @@ def test_a_name_is_kept_shortened_or_refused(question: str, name: str, expected:
     assert named(name, question) == expected
 
 
+SAME = "as it is"
+GAME = 'get_nba_on_date("hawks", "2022") where(eq(opponent, "celtics"))["result"]'
+LEAGUE = 'get_soccer_last_game("everton", "{}")["date"]'
+HOP = 'get_open("peru")["capital"]\nget_open(*["capital"])["elevation"]'
+
+
 def domain_of(program: str) -> str:
     return "movie" if "movie" in program else "music" if "music" in program else "sports"
 
@@ -45,54 +51,43 @@ def domain_of(program: str) -> str:
 @pytest.mark.parametrize(
     ("question", "program", "expected"),
     [
-        ("director of alien", 'get_movie("alien")["director"]', 'get_movie("alien")["director"]'),
+        ("director of alien", 'get_movie("alien")["director"]', SAME),
         ("director of alien", 'get_movie("aliens vs predator")["director"]', 'get_movie("alien")["director"]'),
         ("director of alien", 'get_movie("blade runner")["director"]', "none"),
         # Of two statements the named one stays.
-        (
-            "alien or heat, which is longer",
-            'get_movie("alien")["length"]\nget_movie("the matrix")["length"]',
-            'get_movie("alien")["length"]',
-        ),
+        ("alien or heat", 'get_movie("alien")\nget_movie("the matrix")["length"]', 'get_movie("alien")'),
+        ("how high is the capital of peru", HOP, SAME),
         # What goes on with a refused statement goes with it.
         ("capital of peru", 'get_open("lima")["country"]\nget_open(*["country"])["capital"]', "none"),
         ("area of peru", 'get_open("lima")["country"]\ndiff(*["area"], get_open("peru")["area"])', "none"),
         # Names inside lists, conditions and combinations.
         ("films of ada and bo", 'get_movie_person_cast(None, ["ada", "greta garbo"], None)["title"]', "none"),
-        (
-            "did the hawks beat the nets in 2022",
-            'get_nba_on_date("hawks", "2022") where(eq(opponent, "celtics"))["result"]',
-            "none",
-        ),
+        ("did the hawks beat the nets in 2022", GAME, "none"),
         ("alien", 'diff(get_movie("alien")["revenue"], get_movie("heat")["revenue"])', "none"),
         # Roles, jobs, categories and times are no names.
-        (
-            "who shot alien",
-            'get_movie_person_crew("alien", None, eq(job, "Director of Photography"))["name"]',
-            'get_movie_person_crew("alien", None, eq(job, "Director of Photography"))["name"]',
-        ),
+        ("who shot alien", 'get_movie_person_crew("alien", None, eq(job, "Director of Photography"))["name"]', SAME),
         # A year that the model knows by heart, and one that the question says in another way.
         ("when was the first toy story movie", 'get_year_movies("1995")', "none"),
         ("what year was the first toy story movie", 'get_year_movies("1995")', "none"),
         ("x's most recent song", 'get_person("x")["music"] where(eq(release_date, "2017"))["title"]', "none"),
         ("x in movies of 2017", 'get_movie_person_cast(None, "x", eq(year, 2012))["title"]', "none"),
-        ("top movie of 1995", 'get_year_movies("1995")["title"]', 'get_year_movies("1995")["title"]'),
-        ("top movie of last year", 'get_year_movies("2023")["title"]', 'get_year_movies("2023")["title"]'),
+        ("top movie of 1995", 'get_year_movies("1995")["title"]', SAME),
+        ("top movie of last year", 'get_year_movies("2023")["title"]', SAME),
         # A league in the question's own spelling.
         (
-            "when did everton last play in eng-premier league",
-            'get_soccer_last_game("everton", "eng-premier-league")["date"]',
-            'get_soccer_last_game("everton", "eng-premier league")["date"]',
+            "did everton play in eng-premier league",
+            LEAGUE.format("eng-premier-league"),
+            LEAGUE.format("eng-premier league"),
         ),
         # The same twice is once; a program with none is none.
         ("alien", 'get_movie("alien")\nget_movie("alien")', 'get_movie("alien")'),
-        ("alien", "none", "none"),
+        ("alien", "none", SAME),
         # What cannot be read is left for whoever says why.
         ("alien", 'get_movie("alien", eq(', 'get_movie("alien", eq())'),
     ],
 )
 def test_statements_about_others_are_dropped(question: str, program: str, expected: str) -> None:
-    assert ground(program, question, CATALOGUE, domain_of(program)) == expected
+    assert ground(program, question, CATALOGUE, domain_of(program)) == (program if expected == SAME else expected)
 
 
 @pytest.mark.parametrize(
@@ -131,11 +126,6 @@ def test_a_comparison_gets_its_other_side() -> None:
     assert ground(one, listed, CATALOGUE, "movie", spots_of(listed, "alien", "heat")) == one
     mixed = [*spots_of(question, "alien"), *spots_of(question, "heat", kind="movie_person")]
     assert ground(one, question, CATALOGUE, "movie", mixed) == one
-
-
-def test_multi_hop_stays_whole() -> None:
-    program = 'get_open("peru")["capital"]\nget_open(*["capital"])["elevation"]'
-    assert ground(program, "how high is the capital of peru", CATALOGUE, "open") == program
 
 
 @given(st.text(max_size=60), st.text(max_size=60))

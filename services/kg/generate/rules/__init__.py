@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from proto.kg import KgMode
 from services.kg.entities import NameIndex
 from services.kg.generate.base import Written, as_data
 from services.kg.generate.rules.general import general
@@ -39,20 +38,19 @@ class RuleWriter:
     values: Values | None = None  # knows the values of keys in the store, which are words of questions too
     # Finds names that are misspelt or said in part, in a domain that is read by its catalogue.
     names: NameIndex | None = None
-    name: KgMode = "rules"
 
     async def write(
         self, query: str, *, query_time: datetime, domain: str, budget: Budget, feedback: str = ""
     ) -> Written:
         """See `Writer.write`; rules write the same whatever the feedback."""
         program = await asyncio.to_thread(self.program, query, query_time, domain)
-        return Written(program, self.name)
+        return Written(program, "rules")
 
     def program(self, query: str, query_time: datetime, domain: str) -> str:
         """As `write`, blocking."""
         lexicon = lexicons(self.catalogue)[domain]
         text = _without_hyphens(as_data(query), lexicon)
-        spots = self.spotter.spot(text, self.spotter.kinds_of(domain)) if self.spotter is not None else []
+        spots = self.spotter.spot(text, domain) if self.spotter is not None else []
         calendar = self.catalogue.domains[domain].calendar
         question = understand(text, calendar, query_time, spots, lexicon.words)
         if question.says(lexicon.words.unknown):

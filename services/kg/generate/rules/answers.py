@@ -1,15 +1,14 @@
 """Keys that may answer a question's first word: a date for "when", people for "who", and no bare date for "how old"."""
 
-import re
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from services.kg.generate.rules.english import english
 from services.kg.generate.rules.inflection import degrees, irregular
 from services.kg.generate.rules.interrogatives import asks_how_much, asks_when, asks_who
 from services.kg.generate.rules.phrases import compiled
 from services.kg.generate.rules.roles import Roles, subject_of
 from services.kg.generate.rules.tokens import Mention, Range
+from services.kg.generate.rules.words import english
 from services.kg.language.catalogue import NUMERIC
 
 # The word in the names of times of a day: departure time.
@@ -23,11 +22,7 @@ _PERSON = "person"
 
 
 def for_question_word(roles: Roles, targets: list[Mention], *, named: bool) -> list[Mention]:
-    """The keys that may answer the question's first word; where none of them may, the reading is in doubt.
-
-    Args:
-        named: whether the question names a row.
-    """
+    """The keys that may answer the question's first word; where none of them may, the reading is in doubt."""
     keys = [one.key for one in targets]
     if not keys or any(key in roles.function.facets for key in keys):
         return targets
@@ -35,8 +30,9 @@ def for_question_word(roles: Roles, targets: list[Mention], *, named: bool) -> l
     dates = [key for key in keys if key in roles.dated]
     timed = first == "when" or (first == "what" and roles.tokens.word(1) == _TIME)
     if timed and not dates:
-        hours = (key for key in (*keys, *_like(roles, targets[0])) if _is_of_day(roles, key))
-        if hour := next(hours, ""):
+        # Times of a day are texts: 08:15.
+        texts = (key for key in (*keys, *_like(roles, targets[0])) if key in _texts(roles))
+        if hour := next((key for key in texts if _TIME in roles.function.exact_keys[key].words.split()), ""):
             return [replace(targets[0], key=hour)]
     if first == "when" and not dates:
         # "When was it composed" of what has a composer and a `year_composed`; else the row's only date.
@@ -47,26 +43,20 @@ def for_question_word(roles: Roles, targets: list[Mention], *, named: bool) -> l
         # "Who opened it" is not answered by the day, and "where was she born" by her birthplace.
         return _instead(roles, targets, [key for key in _like(roles, targets[0]) if key in _texts(roles)])
     if first == "how":
-        bare = [key for key in dates if roles.function.exact_keys[key].spell != "age"]
-        roles.tokens.doubt |= bool(bare) and _is_adjective_of(roles, roles.tokens.word(1), bare)
+        bare = (roles.words_of(key) for key in dates if roles.function.exact_keys[key].spell != "age")
+        adjectives = (one for own in bare for one in (*own.more, *own.less))
+        roles.tokens.doubt |= any(roles.tokens.word(1) in (one, *degrees(one)) for one in adjectives)
     elif first == "what":
         # "What was it painted in" asks for no painter.
         roles.tokens.doubt |= any(_does(roles, one) for one in targets)
     return targets
 
 
-def _is_of_day(roles: Roles, key: str) -> bool:
-    """Whether a key is of times of a day, which are texts: 08:15."""
-    return key in _texts(roles) and _TIME in roles.function.exact_keys[key].words.split()
-
-
 def _texts(roles: Roles) -> set[str]:
-    """Keys of texts."""
     return {one.name for one in roles.function.keys if one.kind == "text"}
 
 
 def _of_people(roles: Roles) -> bool:
-    """Whether the rows are people."""
     return _PERSON in roles.lexicon.rows(roles.function)
 
 
@@ -143,14 +133,11 @@ def _instead(roles: Roles, targets: list[Mention], keys: Sequence[str]) -> list[
     return targets
 
 
-def money_keys(roles: Roles) -> list[str]:
-    """Keys of sums of money."""
-    return [one.name for one in roles.function.keys if one.kind == "money" or re.fullmatch("[A-Z]{3}", one.unit)]
-
-
 def pronoun(roles: Roles) -> Range | None:
     """The word "who" or "where" that stands for the rows' noun; None where none does."""
-    return person_pronoun(roles) or _place_pronoun(roles)
+    keys = {word for one in roles.function.keys for word in one.name.split("_")}
+    of_places = roles.tokens.word(0) == "where" and not roles.tokens.names() and not keys.isdisjoint(_PLACES)
+    return person_pronoun(roles) or (Range(0, 1) if of_places and not _of_people(roles) else None)
 
 
 def person_pronoun(roles: Roles) -> Range | None:
@@ -161,13 +148,6 @@ def person_pronoun(roles: Roles) -> Range | None:
     kind = roles.subject.entity
     alike = all(subject_of(one).entity == kind for one in people)
     return Range(0, 1) if people == [roles.function] or (kind and alike) else None
-
-
-def _place_pronoun(roles: Roles) -> Range | None:
-    """The word "where" in place of the rows' noun, where it asks for places and names none."""
-    keys = {word for one in roles.function.keys for word in one.name.split("_")}
-    placed = roles.tokens.word(0) == "where" and not roles.tokens.names() and not keys.isdisjoint(_PLACES)
-    return Range(0, 1) if placed and not _of_people(roles) else None
 
 
 def asks_for_doer(roles: Roles, targets: Sequence[Mention]) -> bool:
@@ -187,11 +167,7 @@ def asks_for_strangers(roles: Roles, nouns: Sequence[Range]) -> bool:
 
 
 def doer_key(roles: Roles, bound: Collection[str]) -> str:
-    """The key of people that "who" asks for where no word names one: "who won Westfall", of results with a winner.
-
-    Args:
-        bound: keys whose names the question says.
-    """
+    """The key of people that "who" asks for where no word names one: "who won Westfall", of results with a winner."""
     if not asks_who(roles.tokens):
         return ""
     keys = [one for one in roles.function.keys if one.entity and one.name not in bound and one != roles.subject]
@@ -205,9 +181,3 @@ def _does(roles: Roles, mention: Mention) -> bool:
     nouns = roles.lexicon.nouns(key.entity) if key is not None and key.entity else ()
     words = roles.tokens.text_of(mention.place).lower()
     return _PERSON in nouns and not any(one in words for one in (mention.key.replace("_", " "), *nouns))
-
-
-def _is_adjective_of(roles: Roles, word: str, keys: Sequence[str]) -> bool:
-    """Whether a word is an adjective of one of the keys, in any degree."""
-    adjectives = (one for own in map(roles.words_of, keys) for one in (*own.more, *own.less))
-    return any(word in (one, *degrees(one)) for one in adjectives)

@@ -3,11 +3,11 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from services.kg.generate.rules.english import english
 from services.kg.generate.rules.interrogatives import asks_about_it
 from services.kg.generate.rules.question import all_of, quote
 from services.kg.generate.rules.roles import Roles
 from services.kg.generate.rules.tokens import Superlative
+from services.kg.generate.rules.words import english
 from services.kg.language.catalogue import NUMERIC, Function
 
 # What asks for all rows with a key beside each: all countries and their capitals.

@@ -1,18 +1,24 @@
-"""Conditions on numbers that a question says: more or less than, between, just so many, in such a year."""
+"""Conditions on numbers and times that a question says: more or less than, between, just so many, "last week"."""
 
+import re
 from collections.abc import Sequence
 from itertools import pairwise
 
-from services.kg.generate.rules.english import english
 from services.kg.generate.rules.inflection import inflections
 from services.kg.generate.rules.orders import comparatives
 from services.kg.generate.rules.question import quote
 from services.kg.generate.rules.roles import Roles
-from services.kg.generate.rules.times import date_conditions, is_of_key, never_conditions, operator_of_time
-from services.kg.generate.rules.tokens import BESIDE, NEAR, Number, Range
-from services.kg.language.catalogue import NUMERIC, Key
+from services.kg.generate.rules.tokens import BESIDE, NEAR, Number, Range, Tokens
+from services.kg.generate.rules.words import english
+from services.kg.language.catalogue import NUMERIC
 from services.kit.text.vocabulary import MULTIPLES
 
+_YEAR = re.compile(r"\d{4}")
+_NOT = frozenset(("not", "never", "haven't", "hasn't", "wasn't", "weren't", "isn't", "aren't"))
+_NONE = frozenset(("no", "zero", "without", "never", "not"))
+_BETWEEN_NOT = frozenset(("been", "yet", "be", "ever", "so", "far"))
+# Words between the two ends of a span.
+_TO = frozenset(("and", "to", "until", "till", "-", "through"))
 _FOR_EACH = frozenset(("a", "an", "per", "each", "every"))
 _BEFORE_COUNTS = frozenset(("has", "have", "had", "having", "with", "exactly", "worth"))
 
@@ -21,9 +27,9 @@ def thresholds_of(roles: Roles) -> list[str]:
     """Conditions on numbers: over, under, between, with the key that the unit, the adjective or a noun says."""
     tokens = roles.tokens
     numbers = (one for one in tokens.numbers if not one.ordinal and tokens.free(one.place))
-    figures = [one for one in numbers if not is_of_key(roles, one.place)]
+    figures = [one for one in numbers if not _is_of_key(roles, one.place)]
     ranks = (one for one in tokens.numbers if one.ordinal and tokens.free(one.place))
-    conditions = [*date_conditions(roles), *never_conditions(roles), *(_exactly(roles, one) for one in ranks)]
+    conditions = [*_date_conditions(roles), *_never_conditions(roles), *(_exactly(roles, one) for one in ranks)]
     for low, high in pairwise(figures):
         opening = [one for one in tokens.find(("between", "from")) if one.end == low.place.first]
         if not opening or high.place.first - low.place.end > BESIDE or not tokens.free(low.place):
@@ -45,7 +51,8 @@ def _comparison(roles: Roles, key: str, operator: str, figure: Number) -> str:
     own = roles.function.key(key)
     scale = MULTIPLES.get(own.unit.partition(" ")[0], 1)
     # Five million, or 500,000 euros, of what is counted in millions; five are such millions.
-    whole = scale > 1 and (figure.value >= scale or roles.tokens.word(figure.place.end) in _bare_units(roles, own))
+    units = {form for one in roles.units(own) for form in inflections(one.rpartition(" ")[2])}
+    whole = scale > 1 and (figure.value >= scale or roles.tokens.word(figure.place.end) in units)
     value = figure.value / scale if whole else figure.value
     return f"{operator}({key}, {quote(str(value)) if own.kind == 'date' else value})"
 
@@ -91,7 +98,7 @@ def _year(roles: Roles, figure: Number) -> str:
     if any(one.end == figure.place.first for one in bounds) or not _are_years(roles, figure):
         return ""
     # Before the key is looked for: one may be called `since`.
-    operator = operator_of_time(roles.tokens, figure.place)
+    operator = _operator_of_time(roles.tokens, figure.place)
     roles.tokens.take(figure.place)
     return _comparison(roles, roles.dated_key(roles.dated), operator, figure)
 
@@ -133,7 +140,76 @@ def _is_unit(roles: Roles, figure: Number, place: Range) -> bool:
     return place.first >= figure.place.end and len(between) <= 1 and not _FOR_EACH.intersection(between)
 
 
-def _bare_units(roles: Roles, key: Key) -> list[str]:
-    """The words of a unit without its scale: euro of million euros."""
-    words = {one.rpartition(" ")[2] for one in roles.units(key)}
-    return [form for word in words for form in inflections(word)]
+def _date_conditions(roles: Roles) -> list[str]:
+    """Conditions on a date by the times of the question: on, in, before, since one, between two; none by a year alone.
+
+    Several times that are not the two ends of a span are a doubt.
+    """
+    tokens, question = roles.tokens, roles.tokens.question
+    dates = [key for key in roles.dated if roles.function.key(key).kind == "date"]
+    times = [
+        (one.text, place)
+        for one in question.times
+        if tokens.free(place := tokens.place_of(one.start, one.start + len(one.text))) and not _is_of_key(roles, place)
+    ]
+    if not dates or not times or all(text.isdigit() for text, _ in times):
+        return []
+    (first, place), *others = times
+    if not others:
+        operator = _operator_of_time(tokens, place)
+        key = roles.dated_key(dates)
+        tokens.take(place)
+        return [f"{operator}({key}, {quote(first)})"]
+    (last, end) = others[0]
+    opening = [one for one in tokens.find(("between", "from")) if one.end == place.first]
+    if len(others) > 1 or not opening or not _TO.issuperset(tokens.between(place, end)):
+        tokens.doubt = True
+        return []
+    key = roles.dated_key(dates)
+    tokens.take(Range(opening[0].first, end.end))
+    return [f"ge({key}, {quote(first)})", f"le({key}, {quote(last)})"]
+
+
+def _is_of_key(roles: Roles, place: Range) -> bool:
+    """Whether a year belongs to a key that is mentioned, `visitors_2023`; of another year nothing is known."""
+    text = roles.tokens.text_of(place)
+    years = {year for one in roles.mentions if _YEAR.fullmatch(year := one.key.rpartition("_")[2]) and year != one.key}
+    if not years or not _YEAR.fullmatch(text):
+        return False
+    if not any(one.place.overlaps(place) for one in roles.mentions):
+        roles.tokens.take(place)
+        roles.tokens.doubt |= text not in years
+    return True
+
+
+def _never_conditions(roles: Roles) -> list[str]:
+    """Conditions on dates that have not come, what has not been returned; and on counts of none: without children."""
+    tokens, conditions = roles.tokens, []
+    for mention in roles.mentions:
+        key = roles.key_of(mention)
+        first = mention.place.first - 1
+        while first >= 0 and tokens.word(first) in _BETWEEN_NOT:
+            first -= 1
+        place = Range(first, mention.place.end)
+        if key is None or first < 0 or not tokens.free(place):
+            continue
+        if key.kind == "date" and tokens.word(first) in _NOT:
+            tokens.take(place)
+            conditions.append(f"isnull({key.name})")
+        elif key.kind == "integer" and tokens.word(first) in _NONE and key.name not in roles.dated:
+            tokens.take(place)
+            conditions.append(f"eq({key.name}, 0)")
+    return conditions
+
+
+def _operator_of_time(tokens: Tokens, place: Range) -> str:
+    """The operator that the words beside a time mean; they are read."""
+    for operator, behind in (("ge", "(or later|or after|or newer|onwards)"), ("le", "or (earlier|before|older)")):
+        if places := [one for one in tokens.find((behind,)) if one.first == place.end]:
+            tokens.take(places[0])
+            return operator
+    for operator, phrases in (*english().time_operators, ("eq", ("in", "of", "on", "during"))):
+        if places := [one for one in tokens.find(phrases) if one.leads_to(place)]:
+            tokens.take(places[0])
+            return operator
+    return "eq"

@@ -5,18 +5,18 @@ superlatives narrow and sort its rows. A reading that leaves a word over has not
 Where several understand it, the plainest is taken.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import product
 
 from services.kg.generate.rules.calls import call_of
 from services.kg.generate.rules.interrogatives import asks_when
 from services.kg.generate.rules.lexicon import Lexicon
 from services.kg.generate.rules.question import Question
-from services.kg.generate.rules.ratios import ratio
 from services.kg.generate.rules.reader import HOP, Reader, Reading
 from services.kg.generate.rules.roles import Roles
 from services.kg.generate.rules.tokens import Tokens
 from services.kg.generate.rules.values import Values
+from services.kg.generate.rules.words import english
 from services.kg.language.catalogue import Function
 
 
@@ -30,7 +30,7 @@ def general(lexicon: Lexicon, question: Question, values: Values | None = None) 
     if min((one.cost for one in readings), default=HOP) >= HOP:
         for first, second in product(functions, repeat=2):
             readings += _hops(lexicon, tokens, first, second, values)
-    if share := ratio(lexicon, tokens, functions):
+    if share := _ratio(lexicon, tokens, functions):
         readings.append(Reading((share,), HOP))
     best = min(readings, key=lambda one: one.cost, default=None)
     return list(best.statements) if best is not None else []
@@ -62,3 +62,35 @@ def _hops(
         for reading in Reader(after, bound={parameter.name: [f'*["{key.name}"]']}, hop=True).readings():
             if len(reading.statements) == 1:
                 yield Reading((statement, *reading.statements), reading.cost + HOP)
+
+
+def _ratio(lexicon: Lexicon, tokens: Tokens, functions: Sequence[Function]) -> str:
+    """The ratio of one measure of two things of different kinds, of a city to its country; empty where not asked."""
+    places = tokens.names()
+    asking = tokens.find(english().ratio)
+    if len(places) != 2 or not asking:
+        return ""
+    sides: list[dict[str, tuple[str, int]]] = []
+    remaining = tokens.copy()
+    remaining.take(*asking)
+    for place in places:
+        side: dict[str, tuple[str, int]] = {}
+        spots = tokens.spots_at(place)
+        for order, function in enumerate(functions):
+            roles = Roles(lexicon, function, tokens.copy())
+            kinds = roles.primary.entities if roles.primary else ()
+            spot = next((one for one in spots if one.kind in kinds), None)
+            if spot is None or roles.primary is None:
+                continue
+            for mention in roles.mentions:
+                if roles.numeric(mention):
+                    call = call_of(function, {roles.primary.name: [spot.text]}, ())
+                    side.setdefault(mention.key, (f'{call}["{mention.key}"]', order))
+                    remaining.take(mention.place)
+        sides.append(side)
+    shared = [key for key in sides[0] if key in sides[1]]
+    if not shared or remaining.unread():
+        return ""
+    # The part is the thing of the later kind: cities lie in countries.
+    parts = sorted((side[shared[0]] for side in sides), key=lambda one: -one[1])
+    return f"ratio({', '.join(call for call, _ in parts)})"

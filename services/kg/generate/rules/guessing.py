@@ -7,11 +7,11 @@ from rapidfuzz import fuzz
 
 from services.kg.candidates import Candidate
 from services.kg.entities import NameIndex
-from services.kg.generate.rules.english import english
 from services.kg.generate.rules.lexicon import Lexicon
 from services.kg.generate.rules.question import Question
 from services.kg.generate.rules.tokens import Range, Tokens
 from services.kg.generate.rules.values import Values, exact
+from services.kg.generate.rules.words import english
 from services.kg.generate.spans import Spot
 from services.kg.store.names import normalise
 from services.kg.store.names import tokens as name_words
@@ -83,11 +83,7 @@ def with_other_kinds(lexicon: Lexicon, question: Question, names: NameIndex) -> 
 
 
 def resolved(names: NameIndex, text: str, kinds: Sequence[str], *, partial: bool = False) -> Candidate | None:
-    """The entity of one of the kinds that a text names; None where none is certain.
-
-    Args:
-        partial: whether the text may be a part of the name, where only one name has its words.
-    """
+    """The entity of one of the kinds that a text names, `partial` also one by a part of its name; None in doubt."""
     if not kinds:
         return None
     resolution = names.resolve(text, kinds)

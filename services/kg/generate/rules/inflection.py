@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -15,29 +14,22 @@ _HISSING = ("s", "x", "z", "ch", "sh", "o")
 MIN_INFLECTED = 3
 
 
-@dataclass(frozen=True, slots=True)
-class _Forms:
-    """What no rule makes."""
-
-    closed: frozenset[str]  # words without inflections
-    verbs: Mapping[str, tuple[str, ...]]  # verb -> its past forms
-    degrees: Mapping[str, tuple[str, str]]  # adjective -> comparative and superlative
-
-
-@cache
-def _forms() -> _Forms:
-    data: Any = PACKAGED.content("generate/rules/inflection.yaml").data
-    degrees = {one: (more, most) for one, forms in data["degrees"].items() for more, most in [forms.split()]}
-    verbs = {verb: tuple(past.split()) for verb, past in data["verbs"].items()}
-    return _Forms(frozenset(data["closed"].split()), verbs, degrees)
+_DATA: Any = PACKAGED.content("generate/rules/inflection.yaml").data
+# Words without inflections.
+_CLOSED = frozenset(_DATA["closed"].split())
+# Past forms of verbs, and comparative and superlative of adjectives, that no rule makes.
+_VERBS: Mapping[str, tuple[str, ...]] = {verb: tuple(past.split()) for verb, past in _DATA["verbs"].items()}
+_DEGREES: Mapping[str, tuple[str, str]] = {
+    one: (more, most) for one, forms in _DATA["degrees"].items() for more, most in [forms.split()]
+}
 
 
 @cache
 def inflections(word: str) -> tuple[str, ...]:
     """A word and its regular inflections as noun and verb; only itself where it has none."""
-    if word in _forms().closed or len(word) < MIN_INFLECTED or not word.isalpha():
+    if word in _CLOSED or len(word) < MIN_INFLECTED or not word.isalpha():
         return (word,)
-    if (past := _forms().verbs.get(word)) is not None:
+    if (past := _VERBS.get(word)) is not None:
         return (word, _with_s(word), f"{word.removesuffix('e')}ing", f"{word}{word[-1]}ing", *past)
     if word.endswith("s") and not word.endswith("ss"):
         return (word,)
@@ -59,7 +51,7 @@ def inflections(word: str) -> tuple[str, ...]:
 
 def irregular(past: str) -> list[str]:
     """The verbs of which no rule makes this form: `write` of wrote and written."""
-    return [verb for verb, forms in _forms().verbs.items() if past in forms]
+    return [verb for verb, forms in _VERBS.items() if past in forms]
 
 
 def _with_s(word: str) -> str:
@@ -82,8 +74,8 @@ def singular(words: str) -> str:
 @cache
 def degrees(adjective: str) -> tuple[str, str]:
     """Comparative and superlative of an adjective: longer, longest; more expensive, most expensive."""
-    if adjective in _forms().degrees:
-        return _forms().degrees[adjective]
+    if adjective in _DEGREES:
+        return _DEGREES[adjective]
     if " " in adjective or (
         len(re.findall(r"[aeiouy]+", adjective.removesuffix("e"))) > 1 and adjective[-1] not in "yw"
     ):

@@ -2,9 +2,9 @@
 
 import re
 
-from services.kg.generate.rules.english import english
 from services.kg.generate.rules.phrases import compiled
 from services.kg.generate.rules.tokens import Tokens
+from services.kg.generate.rules.words import english
 
 # What a question begins with that wants yes or no.
 WHETHER = ("is", "are", "was", "were", "do", "does", "did", "has", "have", "had", "can")

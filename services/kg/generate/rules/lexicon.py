@@ -2,15 +2,14 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache, cached_property
 
 from services.kg.definition.folder import BrokenDomain
-from services.kg.generate.rules.english import english
 from services.kg.generate.rules.inflection import degrees
 from services.kg.generate.rules.phrases import vocabulary
 from services.kg.generate.rules.question import Question
-from services.kg.generate.rules.words import KeyWords, Words
+from services.kg.generate.rules.words import KeyWords, Words, english
 from services.kg.language.catalogue import Catalogue, Domain, Function
 
 FILE = "words.yaml"
@@ -24,8 +23,6 @@ class Lexicon:
     catalogue: Catalogue  # the domains
     domain: str  # the name of this one
     words: Words  # its `words.yaml`
-    _phrases: dict[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)
-    _plain: dict[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def own(self) -> Domain:
@@ -39,23 +36,17 @@ class Lexicon:
 
     def phrases(self, function: str, name: str) -> tuple[str, ...]:
         """All that asks for a key or facet: its words, "how long", longer and longest, and the catalogue's own."""
-        place = (function, name)
-        if place not in self._phrases:
-            own = self.key(function, name)
-            forms = (word for one in (*own.more, *own.less) for word in degrees(one))
-            self._phrases[place] = tuple(dict.fromkeys((*self.plain(function, name), *forms)))
-        return self._phrases[place]
+        own = self.key(function, name)
+        forms = (word for one in (*own.more, *own.less) for word in degrees(one))
+        return tuple(dict.fromkeys((*self.plain(function, name), *forms)))
 
     def plain(self, function: str, name: str) -> tuple[str, ...]:
         """As `phrases`, without comparatives and superlatives."""
-        place = (function, name)
-        if place not in self._plain:
-            own = self.key(function, name)
-            phrases = [*own.words, *(f"how {one}" for one in (*own.more, *own.less))]
-            if not own.only and not (self.words.guided and own.words):
-                phrases += catalogue_words(self.function(function), name)
-            self._plain[place] = tuple(dict.fromkeys(phrases))
-        return self._plain[place]
+        own = self.key(function, name)
+        phrases = [*own.words, *(f"how {one}" for one in (*own.more, *own.less))]
+        if not own.only and not (self.words.guided and own.words):
+            phrases += catalogue_words(self.function(function), name)
+        return tuple(dict.fromkeys(phrases))
 
     def adjectives(self, function: str, name: str) -> tuple[str, ...]:
         """Comparatives and superlatives of a key's adjectives."""
@@ -108,6 +99,7 @@ class Lexicon:
         return next((value for value, phrases in values.items() if question.says(phrases)), "")
 
 
+@cache
 def catalogue_words(function: Function, name: str) -> tuple[str, ...]:
     """The catalogue's words for a key or facet: its name, its label and its aliases."""
     key, facet = function.exact_keys.get(name), function.facets.get(name)

@@ -3,11 +3,11 @@
 import re
 from collections.abc import Sequence
 
-from services.kg.generate.rules.english import english
 from services.kg.generate.rules.inflection import singular
 from services.kg.generate.rules.roles import Roles
 from services.kg.generate.rules.tokens import NEAR, Mention, Range
 from services.kg.generate.rules.values import PART, condition
+from services.kg.generate.rules.words import english
 from services.kg.generate.spans import POSSESSIVE
 
 _MARK = re.compile(r"[^\W_]{1,2}[+\-#*]+|[^\W\d_]")

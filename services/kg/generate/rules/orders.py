@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Iterator
 
-from services.kg.generate.rules.english import english
 from services.kg.generate.rules.inflection import degrees
 from services.kg.generate.rules.roles import Roles
 from services.kg.generate.rules.tokens import Mention, Range, Superlative, apart
+from services.kg.generate.rules.words import english
 
 # Rows that one may ask for: the ten largest.
 MOST_ROWS = 100

@@ -169,9 +169,7 @@ class Question:
     def guess(self, after: tuple[str, ...] = (), strip: tuple[str, ...] = ()) -> str:
         """A name that the graph perhaps spells otherwise: the longest run of words that ask nothing.
 
-        Args:
-            after: phrases behind which it stands.
-            strip: phrases at its end that are no part of it.
+        It stands behind one of the phrases `after`, and ends before one of `strip`.
         """
         text = self.text
         if after and (match := compiled(after).search(text)):

@@ -1,5 +1,6 @@
 """The readings of a question by one function of a catalogue: what each word is to it, and the program of them all."""
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -7,8 +8,6 @@ from itertools import pairwise
 
 from services.kg.generate.rules import answers
 from services.kg.generate.rules.calls import Selection, call_of, project, statement_of
-from services.kg.generate.rules.circumstances import take_circumstances
-from services.kg.generate.rules.english import english
 from services.kg.generate.rules.figures import thresholds_of
 from services.kg.generate.rules.interrogatives import (
     asks_how_much,
@@ -22,7 +21,13 @@ from services.kg.generate.rules.orders import comparative, superlative
 from services.kg.generate.rules.roles import Roles, subject_of
 from services.kg.generate.rules.tokens import BESIDE, Mention, Range, Superlative, apart_from
 from services.kg.generate.rules.totals import averaged, grouped, tally, total
+from services.kg.generate.rules.words import english
 
+_OURS = frozenset(("we", "i"))
+_DONE = frozenset(("did", "have", "had", "has"))
+_MAY = frozenset(("can", "could", "may"))
+# What we do with all of them is said in a verb and a particle.
+_MOST_WORDS = 2
 _JOINTS = frozenset(("and", ",", "or", "&", "as", "plus", "/"))
 # Names that one question compares.
 MOST_NAMES = 4
@@ -136,28 +141,14 @@ class Reader:
         if pronoun is not None and not subjects and not nouns and (order is not None or not targets):
             nouns, head = [pronoun], pronoun
         group = grouped(roles, targets, nouns) if head is not None and order is None and not subjects else ""
-        take_circumstances(roles, nouns, ordered)
+        _take_circumstances(roles, nouns, ordered)
         if tokens.doubt or tokens.unread() or (operator and not several) or not self._listed(targets):
             return None
         if counted and nouns and not subjects:
             # "How many courses are taught in German" asks for no teacher.
             targets = [one for one in targets if not answers.is_deed(roles, one)]
-        return _Parse(
-            names,
-            subjects,
-            head,
-            nouns,
-            targets,
-            thresholds,
-            values,
-            literals=[*literals, *unnamed],
-            counted=counted,
-            order=order,
-            measures=measures,
-            operator=operator,
-            aggregate=aggregate,
-            group=group,
-        )
+        words = (names, subjects, head, nouns, targets, thresholds, values, [*literals, *unnamed])
+        return _Parse(*words, counted, order, measures, operator, aggregate, group)
 
     def _operator(self) -> tuple[str, list[Range]]:
         """`diff` or `ratio` where the question computes one of two names, and the words that say so; else empty."""
@@ -229,7 +220,8 @@ class Reader:
         if not rows or parse.counted or not asks_how_much(tokens):
             return keys, rows, parse.aggregate
         # "How much did Ann claim" wants no claim, but what it came to.
-        keys = [key for key in answers.money_keys(roles) if not keys or key in keys]
+        money = (key for key in roles.function.keys if key.kind == "money" or re.fullmatch("[A-Z]{3}", key.unit))
+        keys = [key.name for key in money if not keys or key.name in keys]
         if len(keys) != 1:
             return None
         whole = not parse.subjects and bool(tokens.find_all(english().total))
@@ -340,3 +332,19 @@ class Reader:
             yield Reading(tuple(calls), self.cost)
         elif len(calls) == 2:
             yield Reading((f"{parse.operator}({', '.join(calls)})",), self.cost)
+
+
+def _take_circumstances(roles: Roles, nouns: Sequence[Range], ordered: Sequence[str]) -> None:
+    """Read what is left of a question that asks no more: "in the city", "we look after"; of rows in order "grows"."""
+    tokens = roles.tokens
+    tokens.take(*tokens.find(english().aside))
+    ends = {noun.end for noun in nouns}
+    for run in tokens.unread():
+        before = tokens.word_before(run)
+        word = tokens.word(run.first)
+        ours = before in _OURS and tokens.word(run.first - 2) not in _DONE
+        if ours and run.end - run.first <= _MOST_WORDS and not word.endswith("ed"):
+            tokens.take(run)
+        elif ordered and run.end == run.first + 1 and (before in _MAY or (word.endswith("s") and run.first in ends)):
+            # "Which plane flies at the greatest height": whatever it does there.
+            tokens.take(run)

@@ -4,11 +4,10 @@ import re
 from collections.abc import Mapping, Sequence
 
 from services.kg.generate.rules.calls import project, where, without_nones
-from services.kg.generate.rules.english import english
 from services.kg.generate.rules.lexicon import Lexicon
 from services.kg.generate.rules.phrases import compiled
 from services.kg.generate.rules.question import Question, all_of, quote
-from services.kg.generate.rules.words import NOTHING, Hop, Narrow, Reading, Show
+from services.kg.generate.rules.words import NOTHING, Hop, Narrow, Reading, Show, english
 from services.kg.language.catalogue import Parameter
 from services.kit.text.vocabulary import ORDINAL_ENDING, SMALL, TENS, alternatives
 
@@ -165,15 +164,11 @@ class _Writer:
 
     def _time(self) -> str:
         reading, question = self.reading, self.question
-        time = question.time if reading.time else ""
-        if not time and reading.time and question.years and reading.years == "time":
+        time = question.time if reading.time and self._dated() else ""
+        if reading.time and not question.time and question.years and reading.years == "time":
             time = str(question.years[0])
-        if time == question.time and not self._dated():
-            time = ""
-        if not time:
-            fitting = (one.value for one in reading.default_time if not one.when or question.says(one.when))
-            time = next(fitting, "")
-        return time
+        fitting = (one.value for one in reading.default_time if not one.when or question.says(one.when))
+        return time or next(fitting, "")
 
     # What it narrows, sorts and shows
 

@@ -4,13 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from services.kg.generate.rules.english import english
 from services.kg.generate.rules.interrogatives import asks_what, asks_when
 from services.kg.generate.rules.lexicon import Lexicon
 from services.kg.generate.rules.question import quote
 from services.kg.generate.rules.tokens import BESIDE, NEAR, Mention, Range, Tokens, apart, apart_from
 from services.kg.generate.rules.values import Values, condition, exact, flag_phrases, is_joint
-from services.kg.generate.rules.words import KeyWords
+from services.kg.generate.rules.words import KeyWords, english
 from services.kg.generate.spans import Spot
 from services.kg.language.catalogue import NUMERIC, Function, Key, Parameter
 
@@ -26,12 +25,6 @@ _BEFORE_NOUNS = frozenset(("which", "what", "many", "list", "name", "all", "ever
 def subject_of(function: Function) -> Key:
     """The key that names a row of a function."""
     return function.exact_keys[function.subject[0]]
-
-
-def _is_year(key: Key) -> bool:
-    """Whether a key's numbers are years, by its words: not a cost per year."""
-    words = key.words.split()
-    return "year" in words and "per" not in words
 
 
 @dataclass
@@ -62,10 +55,9 @@ class Roles:
     @cached_property
     def primary(self) -> Parameter | None:
         """The parameter that takes the names of the rows themselves; None where nothing names them."""
-        return next(
-            (one for one in self.function.parameters if one.kind == "entity" and one.column == self.subject.id_column),
-            None,
-        )
+        column = self.subject.id_column
+        takers = (one for one in self.function.parameters if one.kind == "entity" and one.column == column)
+        return next(takers, None)
 
     @cached_property
     def of_their_like(self) -> tuple[str, ...]:
@@ -160,6 +152,8 @@ class Roles:
         nouns = self.tokens.find(self.nouns)
         # "What is Ann's email" wants it, though some prefer "email".
         asked = self.mentions if asks_what(self.tokens) and self.tokens.names() else []
+        # "When was it closed" wants a date, beside a status `closed`.
+        dates = [one.place for one in self.mentions if one.key in self.dated] if asks_when(self.tokens) else []
         for key in self.function.keys:
             words = self.words_of(key.name)
             taken = [*nouns, *(one.place for one in asked if one.key != key.name)]
@@ -172,7 +166,7 @@ class Roles:
                 # Who is called a lecturer need not have the position of one.
                 for place in [one for one in self.tokens.find(phrases) if one not in taken][:1]:
                     around = (*nouns, *(one.place for one in self.mentions if one.key == key.name))
-                    if not self._is_date_asked_for(place) and not is_joint(self.tokens, place, around):
+                    if not any(map(place.overlaps, dates)) and not is_joint(self.tokens, place, around):
                         claims.setdefault(place, []).append((key, value))
         return claims
 
@@ -291,10 +285,10 @@ class Roles:
 
     @cached_property
     def dated(self) -> tuple[str, ...]:
-        """Keys of dates and years."""
-        return tuple(
-            key.name for key in self.function.keys if key.kind == "date" or (key.kind == "integer" and _is_year(key))
-        )
+        """Keys of dates and years; a cost per year is none."""
+        words = {key: key.words.split() for key in self.function.keys}
+        years = {key for key in words if key.kind == "integer" and "year" in words[key] and "per" not in words[key]}
+        return tuple(key.name for key in self.function.keys if key.kind == "date" or key in years)
 
     def dated_key(self, keys: Sequence[str]) -> str:
         """The key that is named, else the first; where "when" asks for one of several, the year is another's."""
@@ -306,11 +300,6 @@ class Roles:
             return others[0]
         self.tokens.take(named.place)
         return named.key
-
-    def _is_date_asked_for(self, place: Range) -> bool:
-        """Whether a word names a date that is asked for: "when was it closed", beside a status `closed`."""
-        dates = (one.place for one in self.mentions if one.key in self.dated)
-        return asks_when(self.tokens) and any(map(place.overlaps, dates))
 
     def units(self, key: Key) -> tuple[str, ...]:
         """What is said behind the numbers of a key."""

@@ -85,17 +85,13 @@ class Tokens:
     _places: dict[str, tuple[Range, ...]] = field(default_factory=dict)
 
     @cached_property
-    def _text(self) -> str:
-        return self.question.words
-
-    @cached_property
     def _spans(self) -> list[tuple[int, int]]:
-        return [match.span() for match in _WORD.finditer(self._text)]
+        return [match.span() for match in _WORD.finditer(self.question.words)]
 
     def copy(self) -> "Tokens":
         """The same words, read as far; places of phrases, which no reading changes, are shared."""
         other = Tokens(self.question, self.fillers, set(self.read), _places=self._places)
-        other.__dict__.update(_text=self._text, _spans=self._spans, numbers=self.numbers)
+        other.__dict__.update(_spans=self._spans, numbers=self.numbers)
         return other
 
     @property
@@ -108,7 +104,7 @@ class Tokens:
         if not 0 <= index < self.count:
             return ""
         start, end = self._spans[index]
-        return self._text[start:end]
+        return self.question.words[start:end]
 
     def word_before(self, place: Range) -> str:
         """The word before a place; empty at the beginning."""
@@ -148,7 +144,7 @@ class Tokens:
 
     def _find(self, phrase: str) -> tuple[Range, ...]:
         if phrase not in self._places:
-            spans = (match.span() for match in compiled((phrase,)).finditer(self._text))
+            spans = (match.span() for match in compiled((phrase,)).finditer(self.question.words))
             places = (self._exact(*span) for span in spans)
             self._places[phrase] = tuple(place for place in places if place is not None)
         return self._places[phrase]
@@ -166,10 +162,9 @@ class Tokens:
     @cached_property
     def numbers(self) -> tuple[Number, ...]:
         """Numbers in digits and words with their scales, and ordinals."""
-        numerals = [
-            (one.start, one.end, _plain(one.value), getattr(one, "ordinal", False)) for one in numbers(self._text)
-        ]
-        numerals += [(start, end, rank, True) for start, end, rank in ordinals(self._text)]
+        words = self.question.words
+        numerals = [(one.start, one.end, _plain(one.value), getattr(one, "ordinal", False)) for one in numbers(words)]
+        numerals += [(start, end, rank, True) for start, end, rank in ordinals(words)]
         placed = [(self._range(start, end), value, ordinal) for start, end, value, ordinal in numerals]
         return tuple(Number(place, value, ordinal) for place, value, ordinal in placed if place is not None)
 
@@ -189,14 +184,12 @@ class Tokens:
         return place
 
     def unread(self, *, joined: bool = False) -> list[Range]:
-        """Runs of words that ask something and have not been read; names are none of them.
-
-        Args:
-            joined: whether a dot between two words parts no run: Dr. Weiss.
-        """
+        """Runs of words that ask something and have not been read, without names; `joined` over dots: Dr. Weiss."""
         runs: list[Range] = []
         for index in range(len(self._spans)):
-            if index in self.read or self._idle(index):
+            word = self.word(index)
+            is_idle = word in self.fillers or word[0] == "_" or _SIGNS.fullmatch(word) is not None
+            if index in self.read or is_idle:
                 continue
             dotted = joined and self.word(index - 1) == "."
             if runs and runs[-1].end in (index, index - dotted):
@@ -205,16 +198,12 @@ class Tokens:
                 runs.append(Range(index, index + 1))
         return runs
 
-    def _idle(self, index: int) -> bool:
-        word = self.word(index)
-        return word in self.fillers or word[0] == "_" or _SIGNS.fullmatch(word) is not None
-
     def _exact(self, start: int, end: int) -> Range | None:
         """The words that are these characters; None where one of them is longer."""
         place = self._range(start, end) if start < end else None
         if place is None or self._spans[place.first][0] != start:
             return None
-        behind = self._text[end : self._spans[place.end - 1][1]]
+        behind = self.question.words[end : self._spans[place.end - 1][1]]
         return place if behind in _ENDINGS else None
 
     def _range(self, start: int, end: int) -> Range | None:

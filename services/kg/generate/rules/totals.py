@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from services.kg.generate.rules.english import english
 from services.kg.generate.rules.roles import Roles
 from services.kg.generate.rules.tokens import Mention, Range
+from services.kg.generate.rules.words import english
 from services.kg.language.catalogue import NUMERIC
 
 
@@ -34,9 +34,6 @@ def tally(roles: Roles, targets: Sequence[Mention], thresholds: Sequence[str]) -
     """SUM where "how many" asks for what the rows of one time have together: the votes of 2018; else empty.
 
     Of all times together nothing is added up: members of one year are those of the next.
-
-    Args:
-        thresholds: conditions of the question; one of them names the time where rows have any.
     """
     key = roles.key_of(targets[0]) if len(targets) == 1 else None
     if key is None or key.kind != "integer" or key.unit or key.name in roles.dated:

@@ -15,11 +15,10 @@ from sqlalchemy import ColumnElement, Engine, Select, func, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from services.kg.errors import KgError
-from services.kg.generate.rules.english import english
 from services.kg.generate.rules.inflection import singular
 from services.kg.generate.rules.question import quote
 from services.kg.generate.rules.tokens import Range, Tokens
-from services.kg.generate.rules.words import Phrases
+from services.kg.generate.rules.words import Phrases, english
 from services.kg.language.catalogue import NUMERIC, Function, Key
 from services.kg.rows import view_of
 from services.kg.store.engine import deadline
@@ -87,13 +86,9 @@ class Values:
             return values
 
     def _read(self, column: ColumnElement[Any], text: str | None) -> tuple[str, ...]:
-        if text is None:
-            statement = _distinct(column, MOST_VALUES + 1)
-        else:
-            statement = select(column).where(func.lower(column) == text).limit(1)
-        values = self._fetch(statement)
         if text is not None:
-            return values
+            return self._fetch(select(column).where(func.lower(column) == text).limit(1))
+        values = self._fetch(_distinct(column, MOST_VALUES + 1))
         values = tuple(f"{PART}{one}" for one in parts_of(values)) or values
         if len(values) > MOST_VALUES or any(len(one) > LONGEST_VALUE for one in values):
             return ()
@@ -151,11 +146,8 @@ def condition(key: Key, value: str) -> str:
 def flag_phrases(flag: Key, words: Phrases) -> dict[str, tuple[str, ...]]:
     """Phrases by the value of a flag: rings and no rings of `has_rings`, radioactive of `is_radioactive`."""
     plain = flag.name.removeprefix("has_").removeprefix("is_").replace("_", " ").replace(" to ", " to the~ ")
-    absent = (
-        *(f"{no} {plain}" for no in ("no", "not", "non", "without", "no longer")),
-        f"{plain} free",
-        f"{plain}-free",
-    )
+    absent = [f"{no} {plain}" for no in ("no", "not", "non", "without", "no longer")]
+    absent += [f"{plain} free", f"{plain}-free"]
     opposites = english().opposites
     return {
         "false": (*absent, *opposites.get(plain, opposites.get(plain.partition(" ")[0], ()))),

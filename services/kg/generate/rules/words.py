@@ -5,11 +5,12 @@ again. A file says what people say beside them, what fits no single key, and wha
 """
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import AfterValidator, BeforeValidator
 
-from services.kg.definition.folder import Part
+from services.kg.definition.folder import PACKAGED, Part
 from services.kg.generate.rules.phrases import BadPhrase, pattern
 
 
@@ -247,3 +248,47 @@ def _has(keys: frozenset[str] | None, key: str) -> bool:
 
 
 _PLAIN, _NO_WORDS = KeyWords(), FunctionWords()
+
+
+class English(Part):
+    """Words of general English by what they ask for; see `english.yaml`."""
+
+    count: Phrases
+    average: Phrases
+    total: Phrases
+    first: Phrases
+    last: Phrases
+    together: Phrases
+    several: Phrases
+    every: Phrases
+    greatest: Phrases
+    least: Phrases
+    greater: Phrases
+    lesser: Phrases
+    difference: Phrases
+    ratio: Phrases
+    after: Phrases
+    since: Phrases
+    before: Phrases
+    until: Phrases
+    between: Phrases
+    over: Phrases
+    under: Phrases
+    whole: Phrases
+    doing: Phrases
+    beneath: Phrases
+    dates: Phrases
+    aside: Phrases
+    synonyms: Mapping[str, Phrases]
+    opposites: Mapping[str, Phrases]
+    fillers: str
+
+    @property
+    def time_operators(self) -> tuple[tuple[str, Phrases], ...]:
+        """Operators of the language, with what says so before a time."""
+        return ("gt", self.after), ("lt", self.before), ("ge", self.since), ("le", self.until)
+
+
+@cache
+def english() -> English:
+    return PACKAGED.model("generate/rules/english.yaml", English)[0]

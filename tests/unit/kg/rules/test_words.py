@@ -9,7 +9,6 @@ import services.kg.domains as bundled
 from services.kg.definition.domain import read_domain
 from services.kg.definition.folder import BrokenDomain
 from services.kg.domains import CATALOGUE
-from services.kg.generate.rules.english import english
 from services.kg.generate.rules.lexicon import Lexicon, lexicons, read_words
 from services.kg.generate.rules.words import Words
 
@@ -78,7 +77,3 @@ def test_words_of_a_function_s_key_replace_those_of_the_domain() -> None:
     )
     assert words.key("f", "value").words == ("size",)
     assert words.key("g", "value").words == ("worth",)
-
-
-def test_general_english_can_be_read() -> None:
-    assert "how many" in english().count

@@ -52,7 +52,7 @@ def test_functions_and_aggregates_of_the_catalogue_are_taught(of_each_way: list[
 def test_programs_are_canonical_and_name_what_their_questions_name(of_each_way: list[Question]) -> None:
     for one in of_each_way:
         if one.program != NONE:
-            statements = parse(one.program, CATALOGUE.spellings).statements
+            statements = parse(one.program, CATALOGUE.spellings)
             assert "\n".join(map(render, statements)) == one.program
             assert ground(one.program, one.query, CATALOGUE, one.domain) == one.program, one.query
 
