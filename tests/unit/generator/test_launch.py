@@ -218,6 +218,8 @@ def test_adapters_are_served_by_their_folders_names(tmp_path: Path) -> None:
     folder = tmp_path / "adapters"
     for name in ("kg-api", "answer"):
         adapter(folder, name)
+    # Another's says nothing of its base.
+    (folder / "kg-api/adapter_config.json").write_text("{}")
     (folder / "unfinished").mkdir()
     argv = command(settings(tmp_path)).argv
     assert argv[argv.index("--lora-modules") + 1 :] == (f"answer={folder / 'answer'}", f"kg-api={folder / 'kg-api'}")
