@@ -166,18 +166,12 @@ def load_model(settings: ClassifierSettings) -> Model:
     return model
 
 
-def _cost(query: str) -> int:
-    return len(query) // CHARS_PER_TOKEN
-
-
 def create_app(
     settings: ClassifierSettings | None = None, *, transport: httpx.AsyncBaseTransport | None = None
 ) -> FastAPI:
     """The classifier's application; its model is loaded and warmed before it takes requests.
 
-    Args:
-        settings: read from the environment when None.
-        transport: how the generator is reached; tests put a whole application behind it.
+    `transport` reaches the generator; tests put a whole application behind it.
     """
     settings = settings or ClassifierSettings()
     metrics = Metrics("classifier")
@@ -189,7 +183,7 @@ def create_app(
             model = await asyncio.to_thread(load_model, settings)
             batcher = Batcher(
                 model.run,
-                cost=_cost,
+                cost=lambda query: len(query) // CHARS_PER_TOKEN,
                 max_batch_cost=settings.classifier_batch_tokens,
                 max_queue_cost=settings.classifier_queue_tokens,
             )
@@ -201,8 +195,7 @@ def create_app(
                 consistency=settings.classifier_consistency,
                 samples=settings.classifier_samples,
             )
-            state = State(model=model, batcher=batcher, in_context=in_context, settings=settings, metrics=metrics)
-            yield state
+            yield State(model=model, batcher=batcher, in_context=in_context, settings=settings, metrics=metrics)
 
     return kit.create_app(
         service="classifier",

@@ -76,8 +76,7 @@ class InContext:
     """The classifier of the LLM.
 
     Args:
-        demonstrations: to choose from.
-        how: random ones, or the query's nearest neighbours.
+        how: demonstrations are chosen, random ones or the query's nearest neighbours.
         consistency: how certainty is measured.
         samples: replies of a vote.
     """
@@ -101,11 +100,7 @@ class InContext:
     async def classify(
         self, query: str, vector: NDArray[np.float32] | None, *, allow_s: float, heads: Sequence[str] = tuple(HEADS)
     ) -> Labels:
-        """The labels of these heads, requested concurrently.
-
-        Args:
-            vector: the query's unit vector, for choosing the nearest demonstrations.
-            allow_s: seconds for all of them.
+        """The labels of these heads, requested concurrently; the query's unit vector chooses nearest demonstrations.
 
         Raises:
             ServiceFailure: no usable reply within the allowance.

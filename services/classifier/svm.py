@@ -47,10 +47,8 @@ class ModelError(Exception):
 class HeadSettings:
     """The training settings of a head; `train` chooses among a few by cross-validation over template groups.
 
-    Args:
-        lexical_weight: scale of the 0-or-1 features beside unit embeddings; 0 leaves them out.
-        ngram_weight: scale of tf-idf word uni- and bigrams; 0 leaves them out.
-        c: inverse of the regularisation's strength.
+    The weights scale the 0-or-1 features and the tf-idf of word uni- and bigrams beside unit embeddings; 0 leaves them
+    out. `c` is the inverse of the regularisation's strength.
     """
 
     lexical_weight: float = 0.3
@@ -106,9 +104,7 @@ class Questions:
 class Ngrams:
     """Weights of words and of pairs of words that stand side by side: tf-idf, as scikit-learn computes it.
 
-    Args:
-        terms: each with its index among the features, in that order.
-        idf: inverse document frequencies, shape (terms,).
+    `terms` have their indexes among the features, in that order, and `idf` the shape (terms,).
     """
 
     terms: Mapping[str, int]
@@ -237,7 +233,10 @@ def load(path: Path = MODEL) -> Svm:
         arrays = _Arrays(_read(path))
         if arrays.take("format", "i").item() != FORMAT:
             raise ValueError("it is of another format")
-        svm = _svm(arrays)
+        centroids = arrays.take("centroids", "f4", -1, -1)
+        familiarity = Familiarity(centroids, *map(float, arrays.take("familiarity", "f8", 2)))
+        heads = {name: _head(name, arrays, centroids.shape[1]) for name in HEADS}
+        svm = Svm(heads, familiarity, str(arrays.take("encoder", "U").item()))
         arrays.end()
     except FileNotFoundError as error:
         raise ModelError(f"there is no model at {path}: run `cragmesh classifier train`") from error
@@ -284,18 +283,9 @@ class _Arrays:
         return array
 
     def end(self) -> None:
-        """Raises:
-        ValueError: an array was not taken.
-        """
+        """A ValueError where an array was not taken."""
         if self._arrays:
             raise ValueError(f"it has {min(self._arrays)} too many")
-
-
-def _svm(arrays: _Arrays) -> Svm:
-    centroids = arrays.take("centroids", "f4", -1, -1)
-    low, high = map(float, arrays.take("familiarity", "f8", 2))
-    heads = {name: _head(name, arrays, centroids.shape[1]) for name in HEADS}
-    return Svm(heads, Familiarity(centroids, low, high), str(arrays.take("encoder", "U").item()))
 
 
 def _head(name: str, arrays: _Arrays, width: int) -> Head:

@@ -55,12 +55,8 @@ class Labels:
         domain, dynamism, question_type = (self.heads[head] for head in HEADS)
         return Classification.model_validate(
             {
-                "domain": domain.label,
-                "domain_certainty": _unit(domain.certainty),
-                "dynamism": dynamism.label,
-                "dynamism_certainty": _unit(dynamism.certainty),
-                "question_type": question_type.label,
-                "question_type_certainty": _unit(question_type.certainty),
+                **{head: prediction.label for head, prediction in self.heads.items()},
+                **{f"{head}_certainty": _unit(prediction.certainty) for head, prediction in self.heads.items()},
                 "dynamic_probability": _unit(dynamism.of(DYNAMIC)),
                 "false_premise_probability": _unit(question_type.probabilities.get("false_premise", 0.0)),
                 "domain_probabilities": tuple(

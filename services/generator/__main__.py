@@ -13,7 +13,7 @@ from services.generator.doctor import examine, require
 from services.generator.environment import create
 from services.generator.errors import GeneratorError
 from services.generator.launch import serve as serve_profile
-from services.generator.prepare import prepare_embedded, prepare_int8
+from services.generator.prepare import Preparation
 from services.generator.progress import Reporter
 from services.generator.settings import GeneratorSettings
 
@@ -42,11 +42,11 @@ def prepare(
     anew: Annotated[bool, typer.Option("--anew", help="Let CRAGMESH_MODEL=auto choose again.")] = False,
 ) -> None:
     """Have the embedded model that CRAGMESH_MODEL names ready; or the int8 weights of a model of one's own."""
-    settings, reporter = GeneratorSettings(), Reporter()
+    preparation = Preparation(GeneratorSettings(), Reporter(), verify=verify, original=original)
     if int8 is None:
-        prepare_embedded(settings, reporter, verify=verify, original=original, anew=anew)
+        preparation.embedded(anew=anew)
     else:
-        prepare_int8(settings, reporter, int8, verify=verify)
+        preparation.int8(int8)
 
 
 Profile = Annotated[

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TypeAlias
@@ -22,6 +23,8 @@ from services.kit.files import write_whole
 
 CHOICE = "embedded.json"
 MEMINFO, CGROUP = Path("/proc/meminfo"), Path("/sys/fs/cgroup")
+# A container's limit and what counts against it, of control groups' second version and of their first.
+LIMITS = {"memory.max": "memory.current", "memory/memory.limit_in_bytes": "memory/memory.usage_in_bytes"}
 # The prompt that a model must read within so long: one with the best passages, before an answer of some words. Where
 # it takes 5.3 s, on two cores with AVX2 alone, the large model is right twice as often as the medium one, and wrong
 # half as often (`docs/measurements.md`): it is worth waiting for.
@@ -113,13 +116,10 @@ def read_choice(settings: GeneratorSettings) -> Choice | None:
     return choice if choice.size in SIZES else None
 
 
-def choose(settings: GeneratorSettings, measure: Measure, *, free: int | None = None, anew: bool = False) -> Choice:
-    """Decide for this machine, or keep what was decided for it, and write it down.
+def choose(settings: GeneratorSettings, measure: Measure, *, anew: bool = False) -> Choice:
+    """Decide for this machine, or keep what was decided for it unless `anew`, and write it down.
 
-    Args:
-        measure: called only where more than the smallest fits.
-        free: bytes of memory that may be taken; asked of the system if not given.
-        anew: decide again on the same machine too.
+    It is measured only where more than the smallest fits.
 
     Raises:
         GeneratorError: see `serves_int8`.
@@ -127,7 +127,7 @@ def choose(settings: GeneratorSettings, measure: Measure, *, free: int | None = 
     machine, last = _machine(settings), read_choice(settings)
     if last and last.machine == machine and last.stands and not anew:
         return last
-    size, reason, pace = _largest(settings, measure, free_memory() if free is None else free)
+    size, reason, pace = _largest(settings, measure)
     return _write(settings, Choice(size=size.name, reason=reason, machine=machine, pace=pace))
 
 
@@ -145,17 +145,9 @@ def smaller(settings: GeneratorSettings, choice: Choice, problem: str) -> Choice
         f"{choice.size} cannot be prepared: {problem}; it is tried again from {failed_at + RETRY_AFTER:%Y-%m-%d %H:%M} "
         "UTC, or with `python -m services.generator prepare --anew`"
     )
-    return _write(
-        settings,
-        Choice(
-            size=names[at - 1],
-            reason=reason,
-            machine=choice.machine,
-            pace=choice.pace,
-            wanted=choice.wanted or choice.size,
-            failed_at=failed_at,
-        ),
-    )
+    wanted = choice.wanted or choice.size
+    change = {"size": names[at - 1], "reason": reason, "wanted": wanted, "failed_at": failed_at}
+    return _write(settings, choice.model_copy(update=change))
 
 
 def _write(settings: GeneratorSettings, choice: Choice) -> Choice:
@@ -164,23 +156,23 @@ def _write(settings: GeneratorSettings, choice: Choice) -> Choice:
     return choice
 
 
-def _largest(settings: GeneratorSettings, measure: Measure, free: int) -> tuple[Size, str, float]:
+def _largest(settings: GeneratorSettings, measure: Measure) -> tuple[Size, str, float]:
     """The size, why it is the one, and the pace that was measured."""
     small, *larger = SIZES.values()
-    room = free - OTHERS_BYTES
-    fitting = [size for size in larger if memory_bytes(settings, size) <= room]
-    tight = [f"{size.name} needs {_giga(memory_bytes(settings, size))}" for size in larger if size not in fitting]
-    memory = f"{_giga(room)} of memory beside the other services" + "".join(f", {words}" for words in tight)
+    room = free_memory() - OTHERS_BYTES
+    needs = {size: memory_bytes(settings, size) for size in larger}
+    fitting = [size for size in larger if needs[size] <= room]
+    tight = (f"{size.name} needs {_giga(needs[size])}" for size in larger if size not in fitting)
+    reasons = [f"{_giga(room)} of memory beside the other services", *tight]
     if not fitting:
-        return small, memory, 0.0
+        return small, ", ".join(reasons), 0.0
     pace = measure()
-    slow: list[str] = []
     for size in reversed(fitting):
         seconds = PROMPT_TOKENS * size.layers * pace
         if seconds <= PROMPT_S:
-            return size, f"{', '.join((memory, *slow))}, {PROMPT_TOKENS} tokens are read in {seconds:.1f} s", pace
-        slow.append(f"{size.name} reads {PROMPT_TOKENS} tokens in {seconds:.1f} s")
-    return small, f"{', '.join((memory, *slow))}, and at most {PROMPT_S:g} s are allowed", pace
+            return size, f"{', '.join(reasons)}, {PROMPT_TOKENS} tokens are read in {seconds:.1f} s", pace
+        reasons.append(f"{size.name} reads {PROMPT_TOKENS} tokens in {seconds:.1f} s")
+    return small, f"{', '.join(reasons)}, and at most {PROMPT_S:g} s are allowed", pace
 
 
 def serves_int8(settings: GeneratorSettings) -> bool:
@@ -225,34 +217,27 @@ def cache_gib(settings: GeneratorSettings, size: Size | None) -> float:
     return settings.kv_cache_gib or (size.kv_cache_gib if size is not None else OTHERS_CACHE_GIB)
 
 
-def free_memory(meminfo: Path = MEMINFO, cgroup: Path = CGROUP) -> int:
+def free_memory() -> int:
     """Bytes that may still be taken: of the machine, and of this container's limit."""
-    found = [_available(meminfo)]
-    for limit, used in (
-        ("memory.max", "memory.current"),
-        ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes"),
-    ):
-        bound, taken = _number(cgroup / limit), _number(cgroup / used)
-        if bound is not None:
+    free = _field(MEMINFO, "MemAvailable:") * 1024
+    for limit, used in LIMITS.items():
+        if bound := _number(CGROUP / limit):
             # The page cache counts as used, and is given up first.
-            cached = _field(cgroup / limit.replace(limit.rpartition("/")[2], "memory.stat"), "inactive_file")
-            found.append(bound - max(0, (taken or 0) - cached))
-    return max(0, min(found))
+            cached = _field((CGROUP / limit).with_name("memory.stat"), "inactive_file")
+            free = min(free, bound - max(0, _number(CGROUP / used) - cached))
+    return max(0, free)
 
 
 def _machine(settings: GeneratorSettings) -> str:
     """What a decision depends on and does not change by the hour: cores, instruction set, memory, number format."""
     total = _field(MEMINFO, "MemTotal:") * 1024
-    limit = min(
-        (bound for name in ("memory.max", "memory/memory.limit_in_bytes") if (bound := _number(CGROUP / name))),
-        default=total,
-    )
+    memory = min(total, *(_number(CGROUP / limit) or total for limit in LIMITS))
     return json.dumps(
         {
             "cores": len(os.sched_getaffinity(0)),
             "threads": settings.threads,
             "isa": str(instruction_set(settings.cpu_isa)),
-            "memory_gib": round(min(total, limit) / 1024**3),
+            "memory_gib": round(memory / 1024**3),
             "precision": settings.precision,
             "int8": serves_int8(settings),
             "kv_cache_gib": settings.kv_cache_gib,
@@ -260,29 +245,23 @@ def _machine(settings: GeneratorSettings) -> str:
     )
 
 
-def _available(meminfo: Path) -> int:
-    return _field(meminfo, "MemAvailable:") * 1024
-
-
 def _field(path: Path, name: str) -> int:
     """The number behind a name at the beginning of a line; 0 where there is none."""
-    for words in _lines(path):
-        if len(words) > 1 and words[0] == name and words[1].isdigit():
-            return int(words[1])
-    return 0
+    match = re.search(rf"^{name}\s+(\d+)", _text(path), re.MULTILINE)
+    return int(match[1]) if match else 0
 
 
-def _lines(path: Path) -> Iterable[list[str]]:
+def _number(path: Path) -> int:
+    """A file's only number; 0 for `max`, or where there is no such file."""
+    text = _text(path).strip()
+    return int(text) if text.isdigit() else 0
+
+
+def _text(path: Path) -> str:
     try:
-        return [line.split() for line in path.read_text(encoding="ascii", errors="replace").splitlines()]
+        return path.read_text(encoding="ascii", errors="replace")
     except OSError:
-        return []
-
-
-def _number(path: Path) -> int | None:
-    """A file's only number; None for `max`, or where there is no such file."""
-    words = [word for line in _lines(path) for word in line]
-    return int(words[0]) if len(words) == 1 and words[0].isdigit() else None
+        return ""
 
 
 def _giga(size: int) -> str:

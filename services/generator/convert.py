@@ -55,9 +55,7 @@ def convert(gguf: Path, out: Path) -> None:
     print("saving safetensors", flush=True)
     # vLLM takes its sampling defaults and the tokens that end a reply from this file; it must hold nothing else.
     model.generation_config = transformers.GenerationConfig(
-        bos_token_id=tokenizer.bos_token_id,
-        eos_token_id=tokenizer.eos_token_id,
-        pad_token_id=tokenizer.pad_token_id,
+        bos_token_id=tokenizer.bos_token_id, eos_token_id=tokenizer.eos_token_id, pad_token_id=tokenizer.pad_token_id
     )
     model.save_pretrained(out)
     # GGUF has no such field, and the tokenizer would accept what the model cannot read.

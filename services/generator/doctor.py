@@ -8,7 +8,7 @@ import json
 import os
 import re
 import subprocess
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -40,16 +40,12 @@ RUNTIME_GIB = 1.3
 UTILIZATION = 0.92
 
 Capability = tuple[int, int]
-Smi = Callable[[Sequence[str]], str]
 
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """A card, or a slice of one.
-
-    Args:
-        total_mib, free_mib: None where the driver does not tell, as in containers with a slice.
-        capability: None where an old driver does not know the word.
+    """A card, or a slice of one; without memory where the driver does not tell, as in containers with a slice, and
+    without a capability where an old driver does not know the word.
     """
 
     index: str
@@ -85,9 +81,9 @@ def run_smi(command: Sequence[str]) -> str:
     except subprocess.TimeoutExpired:
         raise GeneratorError("nvidia-smi hangs: the driver has lost a card; restart the machine") from None
     if done.returncode:
-        said = (done.stdout.strip() or done.stderr.strip() or f"status {done.returncode}").splitlines()[0]
-        hint = "; the driver was updated while it ran: restart the machine" if "mismatch" in said else ""
-        raise GeneratorError(f"nvidia-smi fails: {said}{hint}")
+        reason = (done.stdout.strip() or done.stderr.strip() or f"status {done.returncode}").splitlines()[0]
+        hint = "; the driver was updated while it ran: restart the machine" if "mismatch" in reason else ""
+        raise GeneratorError(f"nvidia-smi fails: {reason}{hint}")
     return done.stdout
 
 
@@ -100,25 +96,25 @@ def has_cuda() -> bool:
     return True
 
 
-def cards(smi: Smi = run_smi, environment: Mapping[str, str] = os.environ) -> list[Card]:
+def cards() -> list[Card]:
     """The cards that CUDA shows to a process, slices (MIG) in place of the cards that are cut into them.
 
     Raises:
         GeneratorError: nvidia-smi gives none.
     """
-    found = []
-    for line in smi(SMI).strip().splitlines():
+    every: list[Card] = []
+    for line in run_smi(SMI).strip().splitlines():
         values = [value.strip() for value in line.split(",")]
         if len(values) != len(QUERY.split(",")):
             raise GeneratorError(f"nvidia-smi fails: {line.strip()}")
         index, uuid, name, total, free, driver, capability, mig = values
         card = Card(index, uuid, name, _number(total), _number(free), driver, _capability(capability))
-        found += _slices(card, smi(LIST)) if mig == "Enabled" else [card]
-    visible = environment.get("CUDA_VISIBLE_DEVICES")
+        every += _slices(card, run_smi(LIST)) if mig == "Enabled" else [card]
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
     if visible is None:
-        return found
-    named = [name.strip() for name in visible.split(",") if name.strip()]
-    return [card for card in found if any(card.index == name or card.uuid.startswith(name) for name in named)]
+        return every
+    names = [name.strip() for name in visible.split(",") if name.strip()]
+    return [card for card in every if any(card.index == name or card.uuid.startswith(name) for name in names)]
 
 
 def _slices(card: Card, listing: str) -> list[Card]:
@@ -146,14 +142,8 @@ def attention(capability: Capability, dtype: str) -> str:
     return "FLASHINFER" if capability[0] == 10 else "FLASH_ATTN"
 
 
-def examine(
-    settings: GeneratorSettings,
-    *,
-    smi: Smi = run_smi,
-    cuda: Callable[[], bool] = has_cuda,
-    environment: Mapping[str, str] = os.environ,
-) -> Report:
-    """Compare what there is with what the settings' profile needs.
+def examine(settings: GeneratorSettings) -> Report:
+    """What there is, compared with what the settings' profile needs.
 
     Raises:
         GeneratorError: there is no such profile, or it cannot be read.
@@ -176,20 +166,20 @@ def examine(
         + (f"some {need:.1f} GiB of it" if need else f"how much of it is seen when {folder} holds the model"),
     ]
     try:
-        found = cards(smi, environment)
+        visible = cards()
     except GeneratorError as error:
         report.refusals.append(str(error))
         return report
-    report.lines += [_described(card, dtype) for card in found]
-    if len(found) < wanted:
-        report.refusals.append(f"{wanted} cards are needed, and there are {len(found)}")
-    elif wanted > 1 and any("MIG" in card.name for card in found):
+    report.lines += [_described(card, dtype) for card in visible]
+    if len(visible) < wanted:
+        report.refusals.append(f"{wanted} cards are needed, and there are {len(visible)}")
+    elif wanted > 1 and any("MIG" in card.name for card in visible):
         report.refusals.append(f"{wanted} cards are needed, and CUDA gives a process no more than one slice (MIG)")
-    if not cuda():
+    if not has_cuda():
         report.refusals.append("CUDA is not here (libcuda.so.1): NVIDIA_DRIVER_CAPABILITIES must have `compute`")
     # vLLM takes the first ones.
-    for card in found[:wanted]:
-        report.refusals += _refusals(card, dtype, need, share, environment)
+    for card in visible[:wanted]:
+        report.refusals += _refusals(card, dtype, need, share)
     return report
 
 
@@ -222,35 +212,35 @@ def _gib(mib: float) -> float:
     return mib * MIB / GIB
 
 
-def _refusals(card: Card, dtype: str, need: float | None, share: float, environment: Mapping[str, str]) -> list[str]:
+def _refusals(card: Card, dtype: str, need: float | None, share: float) -> list[str]:
     """Why vLLM would not start on a card, or stop there."""
-    found = []
+    refusals = []
     major = card.driver.partition(".")[0]
-    compatible = environment.get(COMPATIBILITY, "0").lower() in ("1", "true")
+    compatible = os.environ.get(COMPATIBILITY, "0").lower() in ("1", "true")
     if major.isdigit() and int(major) < DRIVER and not compatible:
-        found.append(
+        refusals.append(
             f"driver {card.driver} is too old for CUDA 13: install {DRIVER} or newer, or, on a data centre's card, "
             f"set {COMPATIBILITY}=1"
         )
     if card.capability and card.capability < OLDEST:
-        found.append(f"{card.name} has compute capability {_version(card)}: vLLM needs 7.5")
+        refusals.append(f"{card.name} has compute capability {_version(card)}: vLLM needs 7.5")
     elif card.capability and card.capability < AMPERE and dtype == "bfloat16":
-        found.append(
+        refusals.append(
             f"{card.name} computes no bfloat16: `dtype: half` in the profile, or CRAGMESH_GENERATOR_PRECISION=fp16"
         )
     if card.total_mib:
         budget = share * _gib(card.total_mib)
         if need and need > budget:
-            found.append(
+            refusals.append(
                 f"{need:.1f} GiB are needed, and {share:.0%} of {card.name} are {budget:.1f}: take a smaller model, "
                 "one in 4 bits, or more cards"
             )
         elif card.free_mib is not None and _gib(card.free_mib) < budget:
-            found.append(
+            refusals.append(
                 f"{_gib(card.free_mib):.1f} GiB of {card.name} are free, and vLLM starts with {budget:.1f}: "
                 "another process holds the rest"
             )
-    return found
+    return refusals
 
 
 def _config(folder: Path) -> dict[str, object]:

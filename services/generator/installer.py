@@ -47,14 +47,10 @@ def by_pip(python: str, arguments: Sequence[str]) -> Command:
     return Command((*install, *arguments), dict(os.environ))
 
 
-def by_uv(python: str, arguments: Sequence[str], settings: Mapping[str, str] | None = None) -> Command | None:
-    """The same by the uv beside this interpreter; None where there is none, or pip is told what uv cannot be told.
-
-    Args:
-        settings: what pip is configured to do; asked of pip if not given.
-    """
+def by_uv(python: str, arguments: Sequence[str]) -> Command | None:
+    """The same by the uv beside this interpreter; None where there is none, or pip is told what uv cannot be told."""
     uv = Path(sys.executable).parent / "uv"
-    translated = translate(pip_settings() if settings is None else settings) if os.access(uv, os.X_OK) else None
+    translated = translate(pip_settings()) if os.access(uv, os.X_OK) else None
     if translated is None:
         return None
     # As pip does: the best version of all indexes, not that of the first which has any.
@@ -66,12 +62,12 @@ def pip_settings() -> dict[str, str]:
     """What files and variables configure pip to do: values by the names of its options."""
     argv = (sys.executable, "-m", "pip", "config", "list")
     listed = subprocess.run(argv, capture_output=True, text=True, check=True).stdout  # noqa: S603 - our own arguments
-    found: dict[str, dict[str, str]] = {}
+    sections: dict[str, dict[str, str]] = {"global": {}, "install": {}, ":env:": {}}
     for line in listed.splitlines():
         key, _, value = line.partition("=")
         section, _, option = key.rpartition(".")
-        found.setdefault(section, {})[option] = str(ast.literal_eval(value))
-    return {**found.get("global", {}), **found.get("install", {}), **found.get(":env:", {})}
+        sections.setdefault(section, {})[option] = str(ast.literal_eval(value))
+    return sections["global"] | sections["install"] | sections[":env:"]
 
 
 def translate(settings: Mapping[str, str]) -> dict[str, str] | None:

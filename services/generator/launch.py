@@ -46,11 +46,8 @@ Arguments: TypeAlias = dict[str, Value | dict[str, Value]]
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """How to start vLLM.
-
-    Args:
-        argv: the interpreter's absolute path, then its arguments.
-        env: what the environment must have beyond the caller's own; these win.
+    """How to start vLLM: the interpreter's absolute path with its arguments, and what wins over the caller's
+    environment.
     """
 
     argv: tuple[str, ...]
@@ -59,12 +56,9 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Precision:
-    """The number format that a model is served in.
+    """The number format that a model is served in: of the weights `int8`, `fp32`, `bf16` or `fp16`.
 
-    Args:
-        name: `int8`, `fp32`, `bf16` or `fp16`, of the weights.
-        dtype: vLLM's name for that of activations, and of weights that are not int8.
-        reason: one line for people.
+    `dtype` is vLLM's name for that of activations, and of weights that are not int8.
     """
 
     name: str
@@ -72,23 +66,20 @@ class Precision:
     reason: str
 
 
-def profile_file(name: str, folder: Path = PROFILES) -> Path:
-    """Where a profile is: a name's in the folder, a path's where it says."""
-    return Path(name).absolute() if "/" in name else folder / f"{name}.yaml"
+def profile_file(name: str) -> Path:
+    """Where a profile is: a shipped one by its name, or a path."""
+    return Path(name).absolute() if "/" in name else PROFILES / f"{name}.yaml"
 
 
-def read_profile(name: str, folder: Path = PROFILES) -> Arguments:
+def read_profile(name: str) -> Arguments:
     """vLLM's arguments in a profile, by their long names without dashes in front.
-
-    Args:
-        name: of a file in the folder, or a path.
 
     Raises:
         GeneratorError: there is no such profile, or it is no map of plain values and maps of those.
     """
-    path = profile_file(name, folder)
+    path = profile_file(name)
     if not path.is_file():
-        known = ", ".join(sorted(file.stem for file in folder.glob("*.yaml")))
+        known = ", ".join(sorted(file.stem for file in PROFILES.glob("*.yaml")))
         raise GeneratorError(f"there is no profile {name!r}; there are: {known}")
     try:
         arguments = yaml.safe_load(path.read_text(encoding="utf-8"))
@@ -103,13 +94,13 @@ def read_profile(name: str, folder: Path = PROFILES) -> Arguments:
     return arguments
 
 
-def base_model(settings: GeneratorSettings, profile: str | None = None) -> str:
-    """The hub's name of the model that a profile serves: its own, or the embedded one.
+def base_model(settings: GeneratorSettings) -> str:
+    """The hub's name of the model that the profile serves: its own, or the embedded one.
 
     Raises:
         GeneratorError: there is no such profile, or `CRAGMESH_MODEL=auto` has not chosen yet.
     """
-    return _base(settings, read_profile(profile or settings.profile))[0]
+    return _base(settings, read_profile(settings.profile))[0]
 
 
 def _base(settings: GeneratorSettings, arguments: Arguments) -> tuple[str, str]:
@@ -124,27 +115,24 @@ def adapters(folder: Path) -> dict[str, Path]:
     Raises:
         GeneratorError: a folder's name cannot be an adapter's.
     """
-    found = {config.parent.name: config.parent.absolute() for config in sorted(folder.glob(f"*/{ADAPTER_CONFIG}"))}
-    for name in found:
+    folders = {config.parent.name: config.parent.absolute() for config in sorted(folder.glob(f"*/{ADAPTER_CONFIG}"))}
+    for name in folders:
         if not re.fullmatch(r"[A-Za-z0-9][\w.-]*", name):
             raise GeneratorError(f"{folder / name}: an adapter's name has letters, digits, '.', '_' and '-' only")
-    return found
+    return folders
 
 
 def shipped_adapters(model: str) -> dict[str, Path]:
-    """The project's own adapters that were trained on this base model: those in the folder itself, and
-    those in a folder that is called like the model's size.
-
-    Args:
-        model: the name at the hub.
+    """The project's own adapters of a hub's model: those in the folder itself, and those in a folder that is called
+    like the model's size.
 
     Raises:
         GeneratorError: an adapter's configuration cannot be read.
     """
-    found = adapters(SHIPPED)
+    shipped = adapters(SHIPPED)
     if size := size_of(model):
-        found |= adapters(SHIPPED / size.name)
-    return {name: path for name, path in found.items() if _made_for(path) == model}
+        shipped |= adapters(SHIPPED / size.name)
+    return {name: path for name, path in shipped.items() if _made_for(path) == model}
 
 
 def served_adapters(settings: GeneratorSettings, model: str) -> dict[str, Path]:
@@ -183,10 +171,9 @@ def choose_precision(settings: GeneratorSettings, arguments: Arguments) -> Preci
             prepared, and the CPU cannot compute it.
     """
     name, _ = _base(settings, arguments)
-    said = str(arguments.get("dtype", OPEN))
+    fixed = str(arguments.get("dtype", OPEN))
+    beside_int8 = "float32" if fixed == OPEN else fixed
     isa = instruction_set(settings.cpu_isa)
-    # Activations beside int8 weights, and all of a model without them.
-    dtype = said if said != OPEN else "bfloat16" if computes_bf16(isa) else "float32"
     if settings.precision == "int8":
         if in_one_process(arguments):
             require_int8(isa)
@@ -194,17 +181,16 @@ def choose_precision(settings: GeneratorSettings, arguments: Arguments) -> Preci
             raise GeneratorError(
                 f"{name} has no int8 weights: run `python -m services.generator prepare --int8 {name}`"
             )
-        return Precision("int8", _beside_int8(said), "as configured")
+        return Precision("int8", beside_int8, "as configured")
     if settings.precision != OPEN:
         return Precision(settings.precision, DTYPES[settings.precision], "as configured")
-    if said != OPEN:
-        return Precision(PRECISIONS.get(said, said), said, "as the profile says")
+    if fixed != OPEN:
+        return Precision(PRECISIONS.get(fixed, fixed), fixed, "as the profile says")
     if not in_one_process(arguments):
         return Precision(OPEN, OPEN, "as the weights are")
     if _is_model(model_folder(settings, name + INT8)):
         if computes_int8(isa):
-            reason = f"int8 by {int8_kernel(isa)} is the fastest on this CPU ({isa})"
-            return Precision("int8", _beside_int8(said), reason)
+            return Precision("int8", beside_int8, f"int8 by {int8_kernel(isa)} is the fastest on this CPU ({isa})")
         # A folder of models that was prepared on another machine; a hub would have the others.
         if not (settings.hub or _is_model(model_folder(settings, name))):
             raise GeneratorError(
@@ -212,26 +198,17 @@ def choose_precision(settings: GeneratorSettings, arguments: Arguments) -> Preci
                 "run `python -m services.generator prepare --original`"
             )
     lacks = "no int8 weights are prepared" if computes_int8(isa) else "the CPU has no AVX2 for int8"
-    computes = "computed" if computes_bf16(isa) else "emulated"
-    return Precision(PRECISIONS[dtype], dtype, f"{lacks}, and bfloat16 is {computes} ({isa})")
+    name, computes = ("bf16", "computed") if computes_bf16(isa) else ("fp32", "emulated")
+    return Precision(name, DTYPES[name], f"{lacks}, and bfloat16 is {computes} ({isa})")
 
 
-def _beside_int8(said: str) -> str:
-    return "float32" if said == OPEN else said
-
-
-def command(settings: GeneratorSettings, profile: str | None = None) -> Command:
-    """The command that serves a profile; reads files and changes nothing.
-
-    Args:
-        settings: paths and overrides.
-        profile: its name or path; None takes the settings'.
+def command(settings: GeneratorSettings) -> Command:
+    """The command that serves the settings' profile; reads files and changes nothing.
 
     Raises:
         GeneratorError: the profile, the interpreter or the model is missing.
     """
-    name = profile or settings.profile
-    arguments = read_profile(name)
+    arguments = read_profile(settings.profile)
     interpreter = settings.interpreter.absolute()
     if not os.access(interpreter, os.X_OK):
         raise GeneratorError(
@@ -241,7 +218,7 @@ def command(settings: GeneratorSettings, profile: str | None = None) -> Command:
     (model, choice), precision = _base(settings, arguments), choose_precision(settings, arguments)
     served = str(arguments.get("served-model-name", model.rpartition("/")[2]))
     server = MASKED_SERVER if settings.cpu_isa else SERVER
-    argv = [str(interpreter), "-m", server, "--config", str(profile_file(name))]
+    argv = [str(interpreter), "-m", server, "--config", str(profile_file(settings.profile))]
     # Later arguments win over the file's, so a profile stays as it is reviewed.
     weights = _model(settings, model + INT8 if precision.name == "int8" else model)
     argv += ["--model", weights, "--served-model-name", served, "--dtype", precision.dtype]
@@ -255,8 +232,8 @@ def command(settings: GeneratorSettings, profile: str | None = None) -> Command:
         argv += ["--otlp-traces-endpoint", settings.otlp_traces_endpoint]
     if in_one_process(arguments):
         argv += ["--kv-cache-memory-bytes", str(round(cache_gib(settings, size_of(model)) * GIB))]
-    if arguments.get("enable-lora") and (found := served_adapters(settings, model)):
-        argv += ["--lora-modules", *(f"{adapter}={path}" for adapter, path in found.items())]
+    if arguments.get("enable-lora") and (modules := served_adapters(settings, model)):
+        argv += ["--lora-modules", *(f"{adapter}={path}" for adapter, path in modules.items())]
     readiness = {
         "model": served,
         "device": "cpu" if in_one_process(arguments) else "cuda",
@@ -270,13 +247,13 @@ def command(settings: GeneratorSettings, profile: str | None = None) -> Command:
     return Command(tuple(argv), _environment(settings, arguments) | env)
 
 
-def serve(settings: GeneratorSettings, profile: str | None = None) -> NoReturn:
+def serve(settings: GeneratorSettings) -> NoReturn:
     """Become vLLM: same process id, so that whoever started us supervises and stops vLLM itself.
 
     Raises:
         GeneratorError: see `command`.
     """
-    launch = command(settings, profile)
+    launch = command(settings)
     readiness = json.loads(launch.env[READINESS])
     print(f"{readiness['model']} in {readiness['precision']}: {readiness['detail']}", file=sys.stderr, flush=True)
     os.execve(launch.argv[0], launch.argv, {**os.environ, **launch.env})  # noqa: S606 - no shell is the point
@@ -288,11 +265,7 @@ def in_one_process(arguments: Arguments) -> bool:
 
 
 def model_folder(settings: GeneratorSettings, name: str) -> Path:
-    """Where a model's files are, if it was prepared or put there.
-
-    Args:
-        name: at the hub.
-    """
+    """Where a hub's model is, if it was prepared or put there."""
     return settings.models_dir.absolute() / name.rpartition("/")[2]
 
 

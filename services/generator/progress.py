@@ -9,6 +9,7 @@ import time
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from rich.console import Console
@@ -27,15 +28,15 @@ KEPT_LINES = 30
 _PIP_BYTES = re.compile(r"Progress (\d+) of (\d+)")
 
 
+@dataclass(slots=True)
 class Task:
-    """One step under way."""
+    """One step under way; `total` and `completed` are bytes."""
 
-    def __init__(self, name: str, total: int | None) -> None:
-        self.name = name
-        self.total = total
-        self.completed = 0
-        self.detail = ""
-        self.started = time.monotonic()
+    name: str
+    total: int | None
+    completed: int = 0
+    detail: str = ""
+    started: float = field(default_factory=time.monotonic)
 
     def advance(self, count: int) -> None:
         """`count` more bytes are done."""
@@ -67,16 +68,14 @@ class Reporter:
         # A thread, because the step itself may be blocked in a read for as long as it takes.
         thread = threading.Thread(target=show, args=(task, done), daemon=True)
         thread.start()
+        ending = "stopped after"
         try:
             yield task
-        except BaseException:
+            ending = "done in"
+        finally:
             done.set()
             thread.join()
-            self.log(f"{name}: stopped after {time.monotonic() - task.started:.1f} s")
-            raise
-        done.set()
-        thread.join()
-        self.log(f"{name}: done in {time.monotonic() - task.started:.1f} s")
+            self.log(f"{name}: {ending} {time.monotonic() - task.started:.1f} s")
 
     def _show_lines(self, task: Task, done: threading.Event) -> None:
         self.log(f"{task.name} ...")
@@ -129,23 +128,19 @@ def run(
             raise GeneratorError(f"{argv[0]} could not be started: {error}") from error
         with process:
             try:
-                for line in process.stdout or ():
-                    _follow(task, line.strip(), last)
+                for line in map(str.strip, process.stdout or ()):
+                    if match := _PIP_BYTES.fullmatch(line):
+                        task.completed, task.total = int(match[1]), int(match[2]) or None
+                    elif line:
+                        last.append(line)
+                        task.detail = line if len(line) <= DETAIL_CHARS else line[: DETAIL_CHARS - 1] + "…"
+                        task.total = None
             except BaseException:
                 process.kill()
                 raise
         if process.returncode:
             raise GeneratorError("\n".join([f"{name}: failed with status {process.returncode}", *last]))
     return "\n".join(last)
-
-
-def _follow(task: Task, line: str, last: deque[str]) -> None:
-    if match := _PIP_BYTES.fullmatch(line):
-        task.completed, task.total = int(match[1]), int(match[2]) or None
-    elif line:
-        last.append(line)
-        task.detail = line if len(line) <= DETAIL_CHARS else line[: DETAIL_CHARS - 1] + "…"
-        task.total = None
 
 
 def _mega(size: int | None) -> str:

@@ -88,9 +88,7 @@ def _scheme() -> dict[str, Any]:
         "format": "int-quantized",
         "quantization_status": "compressed",
         "ignore": ["lm_head"],
-        "config_groups": {
-            "group_0": {"targets": ["Linear"], "weights": weights, "input_activations": activations},
-        },
+        "config_groups": {"group_0": {"targets": ["Linear"], "weights": weights, "input_activations": activations}},
     }
 
 

@@ -59,12 +59,7 @@ class Smoothing:
 
 
 def smoothing(source: Path, config: dict[str, Any], weight_bytes: int) -> Smoothing:
-    """The scales for a model's folder; none where its architecture is unknown or memory is short of running it.
-
-    Args:
-        config: the folder's `config.json`.
-        weight_bytes: size of its weights.
-    """
+    """The scales for a model's folder; none where its architecture is unknown or memory is short of running it."""
     if config.get("model_type") not in MODEL_TYPES:
         print(f"not smoothed: {config.get('model_type')} is no architecture whose norms are known", flush=True)
         return Smoothing()

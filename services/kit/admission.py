@@ -40,16 +40,11 @@ class Admission:
     """Bounds the requests in flight, the bodies that arrive, and the bytes of all bodies.
 
     A request takes a place once its body is there, so that slow senders cannot take them all. Where none is free it
-    waits a moment in a queue, which is as long as there are places.
-
-    Args:
-        limit: requests in flight.
-        max_bytes: of all bodies together; a body that is alone may be larger.
+    waits a moment in a queue, which is as long as there are places. A body that is alone may be larger than the bound.
     """
 
-    def __init__(self, limit: int, *, max_bytes: int = BODIES_BYTES) -> None:
+    def __init__(self, limit: int) -> None:
         self.limit = limit
-        self.max_bytes = max_bytes
         self.in_flight = 0
         self._uploads = 0
         self._held = 0
@@ -59,10 +54,7 @@ class Admission:
 
     @contextlib.contextmanager
     def upload(self, announced: int) -> Iterator[None]:
-        """Count a body while it arrives, or refuse it by the request's headers.
-
-        Args:
-            announced: bytes that it will have; 0 where the client does not say.
+        """Count a body of `announced` bytes (0: unknown) while it arrives.
 
         Raises:
             Overloaded: it would be refused once it is there, or too many are arriving.
@@ -79,10 +71,7 @@ class Admission:
             self._uploads -= 1
 
     def hold(self, size: int, *, beside: int) -> None:
-        """Count bytes until `release`.
-
-        Args:
-            beside: bytes of the same body that are held already.
+        """Count bytes until `release`, `beside` others of the same body.
 
         Raises:
             Overloaded: other bodies leave too little room.
@@ -95,12 +84,11 @@ class Admission:
 
     @contextlib.asynccontextmanager
     async def place(self, wait_s: float, gone: "asyncio.Future[None]", path: str = "") -> AsyncIterator[None]:
-        """Take a place while the context is open.
+        """Take a place while the context is open; a service may bound some paths further.
 
         Args:
             wait_s: seconds to wait for a free one.
             gone: done when the client has left.
-            path: of the request, by which a service may bound some routes further.
 
         Raises:
             Overloaded: no place came free, or the queue is full.
@@ -143,8 +131,8 @@ class Admission:
             self.changed()
 
     def _check_room(self, size: int, *, beside: int) -> None:
-        if self._held > beside and self._held + size > self.max_bytes:
-            mib = self.max_bytes // 2**20
+        if self._held > beside and self._held + size > BODIES_BYTES:
+            mib = BODIES_BYTES // 2**20
             raise Overloaded(f"the bodies of requests in flight take up the {mib} MiB that this service has for them")
 
     def _full(self) -> Overloaded:
@@ -211,8 +199,7 @@ class Body:
         if message["type"] == "http.disconnect":
             raise ClientGone
         self._more = message.get("more_body", False)
-        chunk: bytes = message.get("body", b"")
-        return chunk
+        return bytes(message.get("body", b""))
 
     def _keep(self, chunk: bytes, max_size: int) -> None:
         if self._size + len(chunk) > max_size:

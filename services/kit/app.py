@@ -42,10 +42,6 @@ async def state_of(request: Request) -> Any:
     return request.scope["state"]
 
 
-class ProblemResponse(Response):
-    media_type = PROBLEM_TYPE
-
-
 def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """A route's problem documents, for its `responses`."""
     return {status: problem_response(_TITLES[status]) for status in statuses}
@@ -100,21 +96,15 @@ def create_app(
     guard: Guard | None = None,
     min_deadline_s: float = 0.0,
 ) -> FastAPI:
-    """Make a service of a router.
+    """A service of a router, with `/healthz` (no I/O), `/readyz`, `/metrics`, `/openapi.json`, problem documents for
+    all errors, and the deadline.
 
     Args:
-        service: its name.
-        summary: one sentence for the documentation.
         lifespan: loads and warms the model, and yields the typed state that handlers get by `state_of`.
-        router: the service's own routes.
         ready: the answer of `/readyz`, given without computing anything.
-        metrics: counts the requests.
         admission: bounds the requests in flight; None bounds none.
         guard: authorises callers; None asks for the mesh's token, if there is one.
         min_deadline_s: the least deadline; 0 where callers are services, which know their time.
-
-    The app adds `/healthz` (no I/O), `/readyz`, `/metrics`, `/openapi.json`, problem documents for all errors, and the
-    deadline.
     """
     app = FastAPI(
         title=f"Cragmesh {service}",
@@ -195,11 +185,10 @@ def _probes(service: str, ready: Ready, metrics: Metrics) -> APIRouter:
 
 
 def _respond(problem: Problem, headers: dict[str, str] | None = None) -> Response:
-    return ProblemResponse(problem_body(problem), status_code=problem.status, headers=headers)
+    return Response(problem_body(problem), problem.status, headers, PROBLEM_TYPE)
 
 
-async def _invalid(_: Request, error: Exception) -> Response:
-    assert isinstance(error, RequestValidationError)  # noqa: S101 - narrows the handler's type for mypy
+async def _invalid(_: Request, error: Any) -> Response:
     return _respond(invalid(error))
 
 
@@ -228,14 +217,11 @@ def _field_error(item: dict[str, Any]) -> FieldError:
     return FieldError(field=location, message=item["msg"], limit=limit)
 
 
-async def _http_error(_: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)  # noqa: S101 - narrows the handler's type for mypy
-    problem = Problem(title=error.detail, status=error.status_code, request_id=request_id())
-    return _respond(problem, dict(error.headers) if error.headers else None)
+async def _http_error(_: Request, error: Any) -> Response:
+    return _respond(Problem(title=error.detail, status=error.status_code, request_id=request_id()), error.headers)
 
 
-async def _mesh_error(_: Request, error: Exception) -> Response:
-    assert isinstance(error, MeshError)  # noqa: S101 - narrows the handler's type for mypy
+async def _mesh_error(_: Request, error: Any) -> Response:
     return _respond(error.problem(request_id()), error.headers)
 
 
@@ -252,13 +238,9 @@ HTTP = type("HTTP", (AutoHTTPProtocol,), {"send_400_response": _refuse})
 
 
 class GracefulServer(uvicorn.Server):
-    """A server that announces on its connections that it will close them.
+    """A server that announces on its connections that it will close them; the options are of `uvicorn.Config`.
 
     uvicorn closes idle connections as soon as it is told to stop, and loses requests that are on their way.
-
-    Args:
-        app: the application.
-        options: of `uvicorn.Config`.
     """
 
     def __init__(self, app: ASGIApp, **options: Any) -> None:

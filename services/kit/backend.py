@@ -38,11 +38,9 @@ class EncoderUsage:
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """One forward pass over a batch.
+    """One forward pass over a batch: vectors of the shape (texts, d), and the last hidden states, if they are kept.
 
-    Attributes:
-        vectors: pooled states, shape (texts, d).
-        states: last hidden states, shape (texts, tokens, d), with undefined rows of padding; None unless kept.
+    Those are of the shape (texts, tokens, d), with undefined rows of padding.
     """
 
     vectors: Floats
@@ -50,20 +48,15 @@ class Pass:
 
 
 class Backend(Protocol):
-    """A loaded model with its tokenizer, which truncates and does not pad.
+    """A loaded model with its tokenizer, which truncates and does not pad."""
 
-    Attributes:
-        runtime: its name, for people.
-        prompts: the files' prefixes of a text, by `query` and `passage`.
-        streams: batches that run at once.
-    """
-
-    runtime: str
+    # Batches that run at once.
     streams: int
     tokenizer: Tokenizer
     dimension: int
     nbytes: int
     padding_id: int
+    # The files' prefixes of a text, by `query` and `passage`.
     prompts: MutableMapping[str, str]
 
     def run(self, ids: Ints, mask: Ints, *, keep_states: bool) -> Pass:

@@ -92,8 +92,8 @@ class Batcher(Generic[Item, Result]):
     Args:
         run: the model, called in a thread of its own, one batch at a time.
         cost: tokens (or any unit of work) of an item.
-        max_batch_cost: a batch's cost, a single larger item excepted; larger batches are slower per item on CPUs.
-        max_queue_cost: cost of all waiting items; above it `submit` refuses.
+        max_batch_cost: a single larger item is a batch too; larger batches are slower per item on CPUs.
+        max_queue_cost: of all waiting items; above it `submit` refuses.
     """
 
     def __init__(
@@ -109,16 +109,12 @@ class Batcher(Generic[Item, Result]):
         self._max_batch_cost = max_batch_cost
         self._max_queue_cost = max_queue_cost
         self._queue: deque[_Waiting[Item, Result]] = deque()
-        self._queued_cost = 0
+        # Cost of the items that wait.
+        self.queued_cost = 0
         self._arrived = asyncio.Event()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="model")
         self._runs = Runs()
         self._worker: asyncio.Task[None] | None = None
-
-    @property
-    def queued_cost(self) -> int:
-        """Cost of the items that wait."""
-        return self._queued_cost
 
     @property
     def trouble(self) -> str:
@@ -151,13 +147,13 @@ class Batcher(Generic[Item, Result]):
         if self._worker and self._worker.done():
             raise Unavailable(self.trouble)
         cost = max(1, self._cost(item))
-        if self._queue and self._queued_cost + cost > self._max_queue_cost:
+        if self._queue and self.queued_cost + cost > self._max_queue_cost:
             self._drop_expired()
-            if self._queue and self._queued_cost + cost > self._max_queue_cost:
+            if self._queue and self.queued_cost + cost > self._max_queue_cost:
                 raise Overloaded("the queue in front of the model is full")
         future: asyncio.Future[Batched[Result]] = asyncio.get_running_loop().create_future()
         self._queue.append(_Waiting(item, cost, current_budget.get(), future))
-        self._queued_cost += cost
+        self.queued_cost += cost
         self._arrived.set()
         return await future
 
@@ -178,7 +174,7 @@ class Batcher(Generic[Item, Result]):
             waiting = self._queue.popleft()
             cost += waiting.cost
             batch.append(waiting)
-        self._queued_cost -= cost
+        self.queued_cost -= cost
         return batch
 
     def _drop_expired(self) -> None:
@@ -187,15 +183,18 @@ class Batcher(Generic[Item, Result]):
             if waiting.is_live:
                 live.append(waiting)
                 continue
-            self._queued_cost -= waiting.cost
+            self.queued_cost -= waiting.cost
             if not waiting.future.done():
                 waiting.future.set_exception(DeadlineExceeded("the time ran out in the queue"))
         self._queue = live
 
     async def _infer(self, batch: list[_Waiting[Item, Result]]) -> None:
         started = time.monotonic()
+        items = [waiting.item for waiting in batch]
         try:
-            results = await self._in_thread([waiting.item for waiting in batch])
+            results = await asyncio.get_running_loop().run_in_executor(self._thread, self._run, items)
+            if len(results) != len(items):
+                raise RuntimeError(f"the model returned {len(results)} results for {len(items)} items")
         except Exception as error:
             if len(batch) == 1:
                 self._runs.failed(error)
@@ -217,9 +216,3 @@ class Batcher(Generic[Item, Result]):
             if not waiting.future.done():
                 queue_ms = max(0.0, started - waiting.since) * 1000
                 waiting.future.set_result(Batched(result, queue_ms, inference_ms))
-
-    async def _in_thread(self, items: list[Item]) -> Sequence[Result]:
-        results = await asyncio.get_running_loop().run_in_executor(self._thread, self._run, items)
-        if len(results) != len(items):
-            raise RuntimeError(f"the model returned {len(results)} results for {len(items)} items")
-        return results

@@ -6,12 +6,9 @@ from services.kit.budget import Clock
 
 
 class Breaker:
-    """Closed, open for a while that doubles up to a cap, then half-open: one probe decides.
+    """Closed until `threshold` failures in a row, open for a while that doubles, then half-open: one probe decides.
 
-    Args:
-        threshold: failures in a row that open it.
-        first_open_s: seconds of the first open period.
-        max_open_s: cap of the doubling; short, since a breaker that stays open after recovery is an outage of its own.
+    The cap of the doubling is short, since a breaker that stays open after recovery is an outage of its own.
     """
 
     def __init__(

@@ -60,15 +60,7 @@ def http_client(transport: httpx.AsyncBaseTransport | None = None) -> httpx.Asyn
 
 
 class ServiceClient:
-    """Calls to one service.
-
-    Args:
-        name: the service's name, as it appears in `degraded`.
-        base_url: where it is.
-        http: a client from `http_client`, shared by all targets.
-        breaker: the target's circuit breaker.
-        headers: sent with every call.
-    """
+    """Calls to one service, whose name appears in `degraded`, by a client from `http_client` that all targets share."""
 
     def __init__(
         self,
@@ -110,10 +102,7 @@ class ServiceClient:
     async def request(
         self, method: str, path: str, body: bytes | None = None, *, allow_s: float, media_type: str = JSON
     ) -> bytes:
-        """Send bytes and return the body of a 2xx reply.
-
-        Args:
-            allow_s: seconds for everything: connecting, the retry, reading the reply.
+        """The body of a 2xx reply to these bytes, within `allow_s` for everything, the retry included.
 
         Raises:
             ServiceFailure: see `services.kit.errors`; never anything else but cancellation.
@@ -129,7 +118,10 @@ class ServiceClient:
             async with asyncio.timeout(allow_s):
                 reply = await self._with_retry(method, path, body, budget, media_type)
         except TimeoutError:
-            self._count_timeout(allow_s)
+            if allow_s >= MIN_COUNTED_TIMEOUT_S:
+                self.breaker.failed()
+            else:
+                self.breaker.abandoned()
             raise ServiceTimeout(self.name, f"no answer within {allow_s:.2f} s") from None
         except ServiceUnavailable:
             self.breaker.failed()
@@ -158,12 +150,6 @@ class ServiceClient:
             self.breaker.abandoned()
         else:
             self.breaker.succeeded()
-
-    def _count_timeout(self, allow_s: float) -> None:
-        if allow_s >= MIN_COUNTED_TIMEOUT_S:
-            self.breaker.failed()
-        else:
-            self.breaker.abandoned()
 
     async def _with_retry(
         self, method: str, path: str, body: bytes | None, budget: Budget, media_type: str = JSON

@@ -72,8 +72,7 @@ async def prefer(
 ) -> T | U:
     """The result of `first`, which cancels the other; the other's result where that of `first` is None.
 
-    Args:
-        decided: called before the other is cancelled, so that it can tell a lost race from a deadline.
+    `decided` is called before the other is cancelled, so that it can tell a lost race from a deadline.
     """
     async with _group() as group:
         running = group.create_task(other)

@@ -49,12 +49,7 @@ _FBGEMM: Mapping[Isa, str] = {Isa.BASE: "AVX2", Isa.AVX2: "AVX2", Isa.AVX512: "A
 
 
 def instruction_set(limit: IsaLimit = "", cpuinfo: Path = CPUINFO) -> Isa:
-    """The newest instruction set that the CPU has whole.
-
-    Args:
-        limit: the newest that counts; empty counts all.
-        cpuinfo: Linux's description of the processors.
-    """
+    """The newest instruction set that the CPU has whole, up to `limit`."""
     flags = _flags(cpuinfo)
     newest = Isa.BASE
     for isa, needs in _NEEDS.items():

@@ -78,10 +78,7 @@ class DeadlineMiddleware:
     """Run a request under a deadline and end it early when its client leaves.
 
     Args:
-        app: the application.
-        metrics: counts the requests.
-        max_s: seconds that a request may take; `x-deadline-ms` can lower it.
-        min_s: the least that `x-deadline-ms` can lower it to.
+        max_s: seconds that a request may take; `x-deadline-ms` can lower it to `min_s`.
         max_body: bytes of a request's body.
         admission: bounds the requests in flight, those of `READING` excepted; None bounds none.
         guard: authorises every request but probes; None lets all in.
@@ -192,12 +189,7 @@ class DeadlineMiddleware:
             await _cancel(watcher)
 
     async def _handle(
-        self,
-        scope: Scope,
-        receive: Receive,
-        watcher: "asyncio.Future[None]",
-        response: "_Response",
-        budget: Budget,
+        self, scope: Scope, receive: Receive, watcher: "asyncio.Future[None]", response: "_Response", budget: Budget
     ) -> None:
         handler = asyncio.ensure_future(self.app(scope, receive, response.send))
         try:
@@ -206,7 +198,11 @@ class DeadlineMiddleware:
                 # The server reports the end of a response as a disconnect too.
                 await asyncio.wait({handler}, timeout=budget.left())
             if handler.done():
-                self._result(handler, response)
+                error = None if handler.cancelled() else handler.exception()
+                if error is not None:
+                    log.error("unhandled", error=type(error).__name__, exc_info=error)
+                    if response.status is None:
+                        raise MeshError("the service failed; its log has the details under this request id") from error
             elif watcher.done():
                 raise ClientGone
             elif response.status is None:
@@ -215,14 +211,6 @@ class DeadlineMiddleware:
                 self.metrics.cut_short.labels(self.metrics.service, "deadline in stream").inc()
         finally:
             await _cancel(handler)
-
-    def _result(self, handler: "asyncio.Future[None]", response: "_Response") -> None:
-        error = handler.exception() if not handler.cancelled() else None
-        if error is None:
-            return
-        log.error("unhandled", error=type(error).__name__, exc_info=error)
-        if response.status is None:
-            raise MeshError("the service failed; its log has the details under this request id") from error
 
 
 def announced(headers: Mapping[str, str]) -> int:
@@ -246,12 +234,11 @@ async def _wait_for_hang_up(receive: Receive, gone: asyncio.Event) -> None:
     gone.set()
 
 
-async def _cancel(*tasks: "asyncio.Future[None]") -> None:
-    for task in tasks:
-        task.cancel()
-    _, stuck = await asyncio.wait(tasks, timeout=CANCEL_GRACE_S)
+async def _cancel(task: "asyncio.Future[None]") -> None:
+    task.cancel()
+    _, stuck = await asyncio.wait({task}, timeout=CANCEL_GRACE_S)
     if stuck:
-        log.error("handler ignores cancellation", tasks=len(stuck))
+        log.error("handler ignores cancellation", tasks=1)
 
 
 class _Response:

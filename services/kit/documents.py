@@ -17,10 +17,8 @@ _CHARSET = re.compile(rb"""charset\s*=\s*["']?\s*([\w.:-]{1,40})""", re.IGNORECA
 
 
 def decoded(content: bytes, charset: str = "") -> str:
-    """The text of a document: by `charset`, by UTF-8, by the encoding that it declares, or else by Windows' own.
-
-    Args:
-        charset: of its HTTP header; an unknown one is ignored.
+    """The text of a document: by its header's `charset`, if it is known, by UTF-8, by the encoding that it declares, or
+    else by Windows' own.
     """
     for name, errors in ((charset, "replace"), ("utf-8-sig", "strict"), (declared(content), "replace")):
         # One stray byte must not cost the page.

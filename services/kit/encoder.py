@@ -37,12 +37,9 @@ FINGERPRINT_BYTES = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class TokenStates:
-    """Last hidden states of all texts' tokens, one text after the other.
+    """Last hidden states of all texts' tokens, one text after the other: unit vectors, and the tokens' vocabulary ids.
 
-    Attributes:
-        states: unit vectors, shape (tokens, d).
-        ids: vocabulary ids, shape (tokens,).
-        offsets: text i has the rows `offsets[i]:offsets[i + 1]`, shape (texts + 1,).
+    Text i has the rows `offsets[i]:offsets[i + 1]`.
     """
 
     states: Floats
@@ -67,11 +64,9 @@ class TokenStates:
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """Encoded texts.
+    """Vectors of texts, shape (texts, d), and token states of the same forward pass, if they are kept.
 
-    Attributes:
-        vectors: unit vectors unless the usage says otherwise, shape (texts, d); a dot product is a cosine.
-        token_states: of the same forward pass; None unless kept.
+    They are unit vectors unless the usage says otherwise, so that a dot product is a cosine.
     """
 
     vectors: Floats
@@ -85,7 +80,6 @@ class Encoder:
         model: a folder, a hub name, or empty for the MiniLM that ships in a package.
         precision: where and in which number format it runs; chosen by `load` when None.
         batch_tokens: tokens of a batch, padding included; 0 takes the device's default.
-        offline: never ask a hub. Folders and the bundled model never do.
         usage: overrides the model's files.
     """
 
@@ -95,7 +89,6 @@ class Encoder:
         *,
         precision: Precision | None = None,
         batch_tokens: int = 0,
-        offline: bool = False,
         usage: EncoderUsage | None = None,
     ) -> None:
         self.name = pathlib.PurePath(model).name if model else BUNDLED_NAME
@@ -103,17 +96,12 @@ class Encoder:
         self._place = model
         self._precision = precision
         self._batch_tokens = batch_tokens
-        self._offline = offline
         self._backend: Backend | None = None
         self._static: StaticPassages | None = None
 
     @property
     def precision(self) -> Precision:
-        """Where and how the model runs.
-
-        Raises:
-            RuntimeError: it is neither loaded nor given.
-        """
+        """Where and how the model runs; a RuntimeError where it is neither loaded nor given."""
         if self._precision is None:
             raise RuntimeError("the encoder is not loaded")
         return self._precision
@@ -122,11 +110,6 @@ class Encoder:
     def dimension(self) -> int:
         """Length of a vector."""
         return self._loaded().dimension
-
-    @property
-    def runtime(self) -> str:
-        """What runs the model, for people."""
-        return self._loaded().runtime
 
     @property
     def nbytes(self) -> int:
@@ -165,7 +148,7 @@ class Encoder:
             from services.kit.torch_backend import TorchBackend
 
             place = self._place or str(bundled_model())
-            self._backend = TorchBackend(place, self.name, self._precision, self.usage, offline=self._offline)
+            self._backend = TorchBackend(place, self.name, self._precision, self.usage)
         if self._batch_tokens <= 0:
             self._batch_tokens = batch_tokens
         if self.usage.static_passages:
@@ -199,11 +182,9 @@ class Encoder:
         return _unit(vectors) if self.usage.normalise else vectors
 
     def encode(self, texts: Sequence[str], *, keep_token_states: bool = False) -> Encoded:
-        """Vectors of texts, in their order; longer texts than the model takes are cut.
+        """Vectors of texts, in their order, and the last hidden states if kept, which MaxSim needs.
 
-        Args:
-            texts: any number of them; an empty one gets the vector of the model's special tokens.
-            keep_token_states: also return the last hidden states, which MaxSim needs.
+        Longer texts than the model takes are cut; an empty one gets the vector of the model's special tokens.
         """
         if not texts:
             empty = np.empty((0, self.dimension), np.float32)
@@ -227,10 +208,6 @@ class Encoder:
         return Encoded(
             vectors, TokenStates.join([(states[i], np.asarray(tokens, np.int64)) for i, tokens in enumerate(ids)])
         )
-
-    def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        """Tokens that each text takes, special ones included, after the model's own truncation."""
-        return [len(encoding.ids) for encoding in self._loaded().tokenizer.encode_batch(list(texts))]
 
     def _prompt(self, kind: Literal["query", "passage"]) -> str:
         instruction = self.usage.query_instruction if kind == "query" else self.usage.passage_instruction

@@ -41,14 +41,7 @@ class EncoderDefinition(BaseModel):
 
     @property
     def usage(self) -> EncoderUsage:
-        return EncoderUsage(
-            self.pooling,
-            self.query_instruction,
-            self.passage_instruction,
-            self.normalise,
-            self.max_length,
-            self.static_passages,
-        )
+        return EncoderUsage(**self.model_dump(exclude={"model", "precision", "parameters"}))
 
 
 def definitions(own: Path | None = None) -> dict[str, EncoderDefinition]:
@@ -112,12 +105,6 @@ class EncoderPool:
     def names(self) -> list[str]:
         """Every name that `get` takes."""
         return sorted({*self._defined, *self._pinned})
-
-    @property
-    def in_memory(self) -> list[str]:
-        """Names of the loaded encoders."""
-        with self._lock:
-            return [*self._pinned, *self._loaded]
 
     def pin(self, name: str, encoder: Encoder) -> None:
         """Share an encoder that the caller has loaded and keeps."""

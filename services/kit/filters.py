@@ -1,5 +1,6 @@
 """Conditions on documents as people and addresses write them."""
 
+import contextlib
 import json
 from collections.abc import Sequence
 from typing import Annotated
@@ -37,10 +38,8 @@ def parse_value(text: str) -> FieldValue:
     if text.lower() in ("true", "false"):
         return text.lower() == "true"
     for kind in (int, float):
-        try:
+        with contextlib.suppress(ValueError):
             return kind(text)
-        except ValueError:
-            continue
     return text
 
 

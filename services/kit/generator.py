@@ -7,21 +7,11 @@ from services.kit.client import ServiceClient
 from services.kit.llm import LLM
 from services.kit.settings import MeshUrls
 
-NAME = "generator"
-
 
 def generator(urls: MeshUrls, http: httpx.AsyncClient, *, breaker: Breaker | None = None) -> LLM:
-    """The mesh's own generator.
-
-    Args:
-        breaker: its circuit breaker; a default one when None.
-    """
+    """The mesh's own generator."""
     return model_at(
-        str(urls.generator_url),
-        http,
-        model=urls.generator_model,
-        api_key=urls.generator_api_key,
-        breaker=breaker,
+        str(urls.generator_url), http, model=urls.generator_model, api_key=urls.generator_api_key, breaker=breaker
     )
 
 
@@ -31,16 +21,10 @@ def model_at(
     *,
     model: str = "",
     api_key: str = "",
-    name: str = NAME,
+    name: str = "generator",
     breaker: Breaker | None = None,
 ) -> LLM:
-    """A model behind a server.
-
-    Args:
-        model: its name there; empty takes the first that the server lists.
-        api_key: sent as a bearer token.
-        name: of the server, in failures.
-    """
+    """A model behind a server, which failures call `name`; without its `model` the first that the server lists."""
     headers = {"authorization": f"Bearer {api_key}"} if api_key else None
     root = url.rstrip("/").removesuffix("/v1")
     return LLM(ServiceClient(name, root, http, breaker=breaker, headers=headers), model=model)

@@ -13,12 +13,7 @@ MIB = 1024 * 1024
 
 
 class BadLine(ValueError):
-    """A file or a line is unusable.
-
-    Args:
-        place: `file:line` or the file; the message begins with it.
-        problem: the reason.
-    """
+    """A file or a line is unusable; the message begins with its place, `file:line` or the file."""
 
     def __init__(self, place: str, problem: str) -> None:
         super().__init__(f"{place}: {problem}")

@@ -17,10 +17,7 @@ class IdleLane:
 
     The work takes no place of `admission`: it runs while requests in flight, its own included, are no more than
     `level`, which is at most what the service takes. So nobody waits for a place, or is refused one, for its sake.
-
-    Args:
-        admission: of the callers, who come first.
-        level: requests in flight up to which the lane runs; at 1 it runs only while there is no caller.
+    At a level of 1 it runs only while there is no caller.
     """
 
     def __init__(self, admission: Admission, level: int) -> None:

@@ -13,12 +13,7 @@ from services.kit.encoder import TokenStates
 
 
 def maxsim(query: TokenStates, passages: TokenStates) -> NDArray[np.float32]:
-    """Mean best cosine over the query's tokens for each passage, in -1..1, shape (passages,).
-
-    Args:
-        query: states of one text.
-        passages: states of the texts that it is compared with.
-    """
+    """Mean best cosine over the tokens of the query, one text, for each passage, in -1..1, shape (passages,)."""
     if len(passages) == 0:
         return np.zeros(0, np.float32)
     similarity = query.states @ passages.states.T

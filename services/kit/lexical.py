@@ -5,17 +5,23 @@ ten times as much. Tokens, stop words and stems are bm25s's own, so scores are i
 """
 
 import math
+import sys
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import Stemmer
 from numpy.typing import NDArray
 
-from services.kit.imports import hidden
-
-# Its index would use them where they are installed; its tokens, all that is used here, do not: 10 MB less.
-with hidden("jax", "numba", "scipy"):
+# bm25s's index would use them where they are installed; its tokens, all that is used here, do not: 10 MB less. A module
+# of None cannot be imported.
+_unused: dict[str, Any] = {name: None for name in ("jax", "numba", "scipy") if name not in sys.modules}
+sys.modules |= _unused
+try:
     import bm25s
+finally:
+    for _name in _unused:
+        del sys.modules[_name]
 
 Stems = tuple[str, ...]
 

@@ -172,20 +172,11 @@ class LLM:
     def __init__(self, client: ServiceClient, *, model: str = "") -> None:
         self.client = client
         self._configured = model
-        self._model = model
-        self._served: frozenset[str] = frozenset()
+        # The base model's name and all names that the server listed last; empty before the first request.
+        self.model = model
+        self.served: frozenset[str] = frozenset()
         self._listed_at = -math.inf
         self._has_tokenizer = True
-
-    @property
-    def model(self) -> str:
-        """The base model's name, empty before the first request."""
-        return self._model
-
-    @property
-    def served(self) -> frozenset[str]:
-        """Names of the models and adapters that the server listed last; empty before the first request."""
-        return self._served
 
     async def models(self, *, allow_s: float) -> frozenset[str]:
         """Names of the models and adapters that the server has now.
@@ -194,10 +185,10 @@ class LLM:
             ServiceFailure: the server gave no usable answer.
         """
         reply = self._parse(Models, await self.client.request("GET", "/v1/models", allow_s=allow_s))
-        self._served, self._listed_at = frozenset(model.id for model in reply.data), time.monotonic()
-        if not self._model:
-            self._model = next((model.id for model in reply.data if model.parent is None), reply.data[0].id)
-        return self._served
+        self.served, self._listed_at = frozenset(model.id for model in reply.data), time.monotonic()
+        if not self.model:
+            self.model = next((model.id for model in reply.data if model.parent is None), reply.data[0].id)
+        return self.served
 
     async def serves(self, name: str, *, allow_s: float) -> bool:
         """Whether the server has a model or an adapter of this name.
@@ -208,14 +199,14 @@ class LLM:
         Raises:
             ServiceFailure: the server has never given a usable list.
         """
-        if not self._served:
+        if not self.served:
             await self.models(allow_s=allow_s)
-        elif name not in self._served and time.monotonic() - self._listed_at > MODELS_TTL_S:
+        elif name not in self.served and time.monotonic() - self._listed_at > MODELS_TTL_S:
             # Set even when the renewal fails: until the next one the old list serves.
             self._listed_at = time.monotonic()
             with contextlib.suppress(ServiceFailure):
                 await self.models(allow_s=allow_s)
-        return name in self._served
+        return name in self.served
 
     async def chat(
         self,
@@ -230,11 +221,11 @@ class LLM:
         constraint: Constraint | None = None,
         stop: Sequence[str] = (),
     ) -> Completion:
-        """Request `n` replies of at most `max_tokens` tokens each within `allow_s` seconds.
+        """`n` replies of at most `max_tokens` tokens each within `allow_s` seconds.
 
         Args:
             temperature: 0 is greedy, of which vLLM gives one sample only.
-            adapter: LoRA adapter by name; when the server lacks it, the base model answers and `missing_adapter` says
+            adapter: LoRA adapter by name; where the server lacks it, the base model answers and `missing_adapter` says
                 so.
             constraint: the form of the replies; enforced by the server and checked again here.
 
@@ -242,11 +233,11 @@ class LLM:
             ServiceFailure: no usable reply within the allowance.
         """
         began = time.monotonic()
-        if not self._served or not self._model:
+        if not self.served or not self.model:
             await self.models(allow_s=allow_s)
         adapted = bool(adapter) and await self.serves(adapter, allow_s=allow_s)
         body: dict[str, Any] = {
-            "model": adapter if adapted else self._model,
+            "model": adapter if adapted else self.model,
             "messages": [{"role": message.role, "content": message.content} for message in messages],
             "max_tokens": max_tokens,
             "temperature": temperature,
@@ -265,13 +256,13 @@ class LLM:
             if error.status != NOT_FOUND:
                 raise
             # The server has other models now; the next request lists them.
-            self._served, self._model = frozenset(), self._configured
+            self.served, self.model = frozenset(), self._configured
             left_s = allow_s - (time.monotonic() - began)
             if not adapted or left_s <= 0:
                 raise
             # The adapter was unloaded, and the base model still serves.
             await self.models(allow_s=left_s)
-            adapted, body["model"] = False, self._model
+            adapted, body["model"] = False, self.model
             content = await self._post(
                 "/v1/chat/completions", body, allow_s=max(0.001, allow_s - (time.monotonic() - began))
             )
@@ -300,7 +291,7 @@ class LLM:
             return head, estimate_tokens(head)
         if len(tokens) <= max_tokens:
             return text, len(tokens)
-        body = {"model": self._model, "tokens": tokens[:max_tokens]}
+        body = {"model": self.model, "tokens": tokens[:max_tokens]}
         reply = await self._post("/detokenize", body, allow_s=allow_s)
         head = self._parse(_Detokenized, reply).prompt
         # Half a character at the cut comes back as the replacement sign, so the text itself is sliced.
@@ -309,9 +300,9 @@ class LLM:
     async def _tokens(self, text: str, *, allow_s: float) -> list[int] | None:
         if not self._has_tokenizer:
             return None
-        if not self._model:
+        if not self.model:
             await self.models(allow_s=allow_s)
-        body = {"model": self._model, "prompt": text, "add_special_tokens": False}
+        body = {"model": self.model, "prompt": text, "add_special_tokens": False}
         try:
             return self._parse(_Tokenized, await self._post("/tokenize", body, allow_s=allow_s)).tokens
         except ServiceRejected as error:

@@ -42,8 +42,6 @@ class OnnxBackend:
         OSError: a file is missing.
     """
 
-    runtime = "ONNX Runtime"
-
     def __init__(self, folder: Path, precision: Precision, usage: EncoderUsage) -> None:
         self._pooling = usage.pooling or _pooling(folder)
         if self._pooling == "lasttoken":
@@ -81,10 +79,8 @@ class Graph:
     """A graph on the CPU: a batch runs on one core, and as many batches at once as there are threads.
 
     Two threads within an operation wait for each other at the end of each of some five hundred; two batches never do,
-    which makes texts 1.3 times as fast (two cores of an AMD EPYC with VNNI: 62 in place of 82 us a token).
-
-    Args:
-        threads: 0 takes all cores.
+    which makes texts 1.3 times as fast (two cores of an AMD EPYC with VNNI: 62 in place of 82 us a token). 0 threads
+    are all cores.
     """
 
     def __init__(self, model: bert.Bert, threads: int) -> None:

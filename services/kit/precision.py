@@ -38,6 +38,7 @@ BYTES: Mapping[Dtype, int] = {"fp32": 4, "fp16": 2, "bf16": 2, "int8": 1}
 TORCH_EXTRA = "pip install 'cragmesh[torch]'"
 # Their drivers' devices show a GPU without the seconds that importing torch takes.
 GPU_DRIVERS = (Path("/dev/nvidia0"), Path("/dev/kfd"))
+CALIBRATION_S = 0.3
 # A smaller gain is noise on a shared machine, and fp32 is the exact one.
 MIN_GAIN = 1.1
 
@@ -67,11 +68,7 @@ class Precision:
 
     @property
     def torch_dtype(self) -> "torch.dtype":
-        """The format's torch type.
-
-        Raises:
-            ValueError: it is int8, which torch does not run here.
-        """
+        """The format's torch type; a ValueError where it is int8, which torch does not run here."""
         import torch
 
         dtypes = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
@@ -92,9 +89,8 @@ def choose_precision(
     device: str = "",
     threads: int = 0,
     limit: IsaLimit = "",
-    calibration_s: float = 0.3,
 ) -> Precision:
-    """Choose for this process.
+    """The device and the number format for this process.
 
     Args:
         dtype: a number format, or `auto` for the fastest that is exact enough.
@@ -103,7 +99,6 @@ def choose_precision(
         threads: as `Precision` has them. torch's are set for the whole process before measuring. Two processes that
             together have more threads than cores run many times slower.
         limit: the newest instruction set that counts.
-        calibration_s: seconds of measuring.
 
     Raises:
         ValueError: fp16 on a CPU, which would compute it in software, int8 without AVX2, or bf16 or fp16 without torch.
@@ -121,12 +116,6 @@ def choose_precision(
         return Precision(device, "fp32", f"on ONNX Runtime; the CPU computes no int8 ({isa})", threads=threads)
     if dtype == "int8" or (on_cpu and dtype == "fp32" and not model):
         return Precision(device, dtype, "as configured, on ONNX Runtime", threads=threads)
-    return _on_torch(dtype, device, on_cpu, threads, computes_bf16(isa), calibration_s)
-
-
-def _on_torch(
-    dtype: DtypeSetting, device: str, on_cpu: bool, threads: int, has_bf16: bool, calibration_s: float
-) -> Precision:
     if not has_torch():
         if dtype not in ("auto", "fp32"):
             raise ValueError(f"{dtype} needs torch: {TORCH_EXTRA}")
@@ -140,16 +129,16 @@ def _on_torch(
     if not on_cpu:
         # The T4 has no bfloat16 units, and every later GPU is as fast in fp16.
         return Precision(device, "fp16", "a GPU", threads=threads)
-    if not has_bf16:
+    if not computes_bf16(isa):
         return Precision(device, "fp32", "the CPU has no bfloat16 instructions", threads=threads)
-    measured = calibrate(calibration_s)
+    measured = calibrate(CALIBRATION_S)
     gain = measured["fp32"] / measured["bf16"]
     reason = f"bf16 is {gain:.1f} times as fast as fp32 on this CPU"
     return Precision(device, "bf16" if gain >= MIN_GAIN else "fp32", reason, measured, threads)
 
 
 def calibrate(seconds: float) -> dict[str, float]:
-    """Milliseconds of one feed-forward block of MiniLM's size over 1,024 tokens, by number format: the best of many.
+    """Milliseconds of a feed-forward block of MiniLM's size over 1,024 tokens, by number format: the best of many.
 
     The formats take turns, so that a busy moment of a shared machine does not decide.
     """

@@ -25,11 +25,7 @@ class Prompt:
 
 @dataclass(frozen=True, slots=True)
 class PromptFolder:
-    """The files of a package's folder `prompts`, each called by its name without `.txt`.
-
-    Args:
-        package: its name, `services.gateway`.
-    """
+    """The files of the folder `prompts` of a package, `services.gateway`, each called by its name without `.txt`."""
 
     package: str
 

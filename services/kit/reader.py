@@ -83,10 +83,9 @@ class Window:
     """The part of a question and a passage that the model reads at a time.
 
     Attributes:
-        ids: vocabulary ids, shape (tokens,).
+        ids: vocabulary ids, shape (tokens,); the passage's last is the last but one.
         second: index of the first token of the second type.
-        first: index of the passage's first token; its last is the last but one of all.
-        at: number of that token in the passage.
+        first: index of the passage's first token, and `at` its number in the passage.
     """
 
     ids: Ints
@@ -100,13 +99,9 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """A passage's tokens, shape (tokens,) each.
+    """A passage's tokens, shape (tokens,) each: from character `starts` to before `ends`.
 
-    Attributes:
-        starts: first character of a token.
-        ends: one past its last character.
-        opens: whether a word begins with it.
-        closes: whether a word ends with it.
+    `opens` says whether a word begins with a token, `closes` whether one ends with it.
     """
 
     ids: Ints
@@ -158,12 +153,9 @@ class Reading:
 
 
 class Layout:
-    """Cuts texts into windows; the tokenizer's own truncation and padding are off.
+    """Cuts texts into windows of at most `max_tokens`, by the tokenizer in the encoder's folder.
 
-    Args:
-        folder: of the encoder.
-        max_tokens: of a window.
-        overlap: tokens of the passage that two windows share.
+    Two windows share `overlap` tokens of the passage.
     """
 
     def __init__(self, folder: Path, *, max_tokens: int = MAX_TOKENS, overlap: int = OVERLAP) -> None:
@@ -209,7 +201,7 @@ class Reader:
 
     Args:
         weights: the folder that `cragmesh train reader` writes.
-        precision: where and how it runs; a CPU, fp32 or int8.
+        precision: of a CPU, fp32 or int8.
         folder: of the encoder that the weights change; the bundled one when None.
 
     Raises:
@@ -296,20 +288,9 @@ def changes(tensors: dict[str, Floats]) -> dict[str, Floats]:
 
 
 def reading(
-    passage: Tokens,
-    values: Sequence[tuple[Window, Floats]],
-    spans: int,
-    temperature: float,
-    *,
-    complete: bool = True,
+    passage: Tokens, values: Sequence[tuple[Window, Floats]], spans: int, temperature: float, *, complete: bool = True
 ) -> Reading:
-    """The candidates of a passage.
-
-    Args:
-        values: the head's of each window's tokens, shape (tokens, 3).
-        spans: candidates at most.
-        temperature: see `Card`.
-    """
+    """The candidates of a passage, at most `spans`, by the head's values of each window's tokens, shape (tokens, 3)."""
     odds = span_odds(passage, values) / temperature
     total = _log_sum(odds)
     candidates = []

@@ -27,8 +27,7 @@ TOKENS = 80
 class StaticPassages:
     """Vectors of tokens, made when a text first holds them; safe to use from several threads.
 
-    Args:
-        backend: the loaded model. Its vocabulary is taken to list words by frequency, as those of BERT do.
+    The model's vocabulary is taken to list words by frequency, as those of BERT do.
     """
 
     def __init__(self, backend: Backend) -> None:

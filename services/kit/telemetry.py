@@ -82,11 +82,7 @@ class Metrics:
         self.degraded = counter("degraded", "What was missing, and why.", "stage", "reason")
         self.in_flight = Gauge("cragmesh_in_flight", "Requests being served.", ["service"], registry=registry)
         self.answers = counter(
-            "answers",
-            "Answers by strategy, kind (unknown is an abstention) and source.",
-            "strategy",
-            "kind",
-            "source",
+            "answers", "Answers by strategy, kind (unknown is an abstention) and source.", "strategy", "kind", "source"
         )
         self.degraded_answers = counter("answers_degraded", "Answers for which something was missing.", "strategy")
         self.budget_left = seconds(

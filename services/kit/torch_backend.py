@@ -8,7 +8,7 @@ import torch
 from sentence_transformers import SentenceTransformer
 from tokenizers import Tokenizer
 
-from services.kit.backend import EncoderUsage, Ints, Pass, Pooling
+from services.kit.backend import EncoderUsage, Ints, Pass
 from services.kit.precision import Precision
 
 
@@ -20,16 +20,15 @@ class TorchBackend:
         ValueError: its tokenizer has no fast form, or it has no pooling to change.
     """
 
-    runtime = "torch"
     streams = 1
     map = staticmethod(map)
 
-    def __init__(self, place: str, name: str, precision: Precision, usage: EncoderUsage, *, offline: bool) -> None:
+    def __init__(self, place: str, name: str, precision: Precision, usage: EncoderUsage) -> None:
         model: Any = SentenceTransformer(
             place,
             device=precision.device,
             model_kwargs={"dtype": precision.torch_dtype},
-            local_files_only=offline or Path(place).is_dir(),
+            local_files_only=Path(place).is_dir(),
         ).eval()
         backend = getattr(model.tokenizer, "backend_tokenizer", None)
         if backend is None:
@@ -39,7 +38,11 @@ class TorchBackend:
         self.tokenizer.no_padding()
         self.tokenizer.enable_truncation(usage.max_length or int(model.max_seq_length or 512))
         if usage.pooling:
-            _pool_by(model, usage.pooling, name)
+            # In place of that of the model's files.
+            module = next((module for module in model if hasattr(module, "pooling_mode")), None)
+            if module is None:
+                raise ValueError(f"{name} has no pooling that could be {usage.pooling!r}")
+            module.pooling_mode = usage.pooling
         self._model = model
         self.dimension = int(model.get_embedding_dimension())
         self.nbytes = sum(parameter.nbytes for parameter in model.parameters())
@@ -50,20 +53,8 @@ class TorchBackend:
         device = self._model.device
         with torch.inference_mode():
             output = self._model(
-                {
-                    "input_ids": torch.from_numpy(ids).to(device),
-                    "attention_mask": torch.from_numpy(mask).to(device),
-                }
+                {"input_ids": torch.from_numpy(ids).to(device), "attention_mask": torch.from_numpy(mask).to(device)}
             )
             vectors = output["sentence_embedding"].float().cpu().numpy()
             states = output["token_embeddings"].float().cpu().numpy() if keep_states else None
         return Pass(vectors, states)
-
-
-def _pool_by(model: Any, pooling: Pooling, name: str) -> None:
-    """Override the pooling of the model's files."""
-    for module in model:
-        if hasattr(module, "pooling_mode"):
-            module.pooling_mode = pooling
-            return
-    raise ValueError(f"{name} has no pooling that could be {pooling!r}")

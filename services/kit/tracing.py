@@ -31,12 +31,7 @@ class _Off:
 
 
 class Tracing:
-    """Sends one service's spans.
-
-    Args:
-        service: its name in the traces.
-        exporter: takes finished spans, from a thread of its own.
-    """
+    """Sends one service's spans; the exporter takes finished ones, from a thread of its own."""
 
     def __init__(self, service: str, exporter: "SpanExporter") -> None:
         from opentelemetry.sdk.resources import Resource
@@ -70,12 +65,7 @@ class Tracing:
             span.end()
 
     def stage(self, trace: TraceContext, name: str, *, began_s: float, seconds: float, **attributes: Attribute) -> None:
-        """Record a finished span below a request's.
-
-        Args:
-            began_s: seconds ago that it began.
-            seconds: how long it took.
-        """
+        """Record a span below a request's, which began `began_s` seconds ago and took `seconds`."""
         now = time.time_ns()
         start = now - int(began_s * 1e9)
         span = self._tracer.start_span(

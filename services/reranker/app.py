@@ -113,14 +113,12 @@ async def _ready(request: Request) -> Readiness:
 
 
 def _load(settings: RerankerSettings) -> Scorer:
-    definition = chosen(settings)
+    model = chosen(settings)
+    precision = choose_precision(
+        settings.precision, model=model.model, threads=settings.threads, limit=settings.cpu_isa
+    )
     scorer = build_scorer(
-        definition.scorer,
-        model=definition.model,
-        precision=choose_precision(
-            settings.precision, model=definition.model, threads=settings.threads, limit=settings.cpu_isa
-        ),
-        batch_tokens=settings.reranker_batch_tokens,
+        model.scorer, model=model.model, precision=precision, batch_tokens=settings.reranker_batch_tokens
     )
     scorer.load()
     scorer.warm_up()
@@ -140,10 +138,6 @@ def _load_reader(settings: RerankerSettings) -> tuple[Reader | None, str]:
     return reader, ""
 
 
-def _cost(pairs: Pairs) -> int:
-    return sum(len(pairs.query) + len(passage) for passage in pairs.passages) // CHARS_PER_TOKEN
-
-
 def create_app(settings: RerankerSettings | None = None) -> FastAPI:
     """The reranker's application; its model is loaded and warmed before it takes requests."""
     settings = settings or RerankerSettings()
@@ -160,7 +154,7 @@ def create_app(settings: RerankerSettings | None = None) -> FastAPI:
 
         batcher = Batcher(
             run,
-            cost=_cost,
+            cost=lambda pairs: sum(len(pairs.query) + len(text) for text in pairs.passages) // CHARS_PER_TOKEN,
             # Scorers batch the passages of a request; with several requests in a batch one would wait for the other.
             max_batch_cost=1,
             max_queue_cost=settings.reranker_queue_tokens,

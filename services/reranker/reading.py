@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from proto.base import Degradation, StageTiming
 from proto.read import PassageReading, ReadCandidate, ReadRequest, ReadResponse, ReadSpan
@@ -52,27 +53,20 @@ def run_reader(reader: Reader | None, question: Question) -> list[kit.Reading]:
 
 def response_of(request: ReadRequest, readings: list[kit.Reading], reader: Reader, timing: StageTiming) -> ReadResponse:
     """The reply: spans of each passage, and those of all as candidates."""
+    texts = [passage.text for passage in request.passages]
     probabilities, nothing = kit.shares(readings)
-    ranked = sorted(
-        (-probability, index, place)
-        for index, spans in enumerate(probabilities)
-        for place, probability in enumerate(spans)
-    )
-    candidates = []
-    for negative, index, place in ranked[: request.spans]:
-        span = readings[index].spans[place]
-        text = request.passages[index].text[span.start : span.end]
-        candidates.append(
-            ReadCandidate(passage=index, text=text, start=span.start, end=span.end, probability=-negative)
-        )
+    candidates = [
+        ReadCandidate(passage=index, **_span(texts[index], span, probability))
+        for index, reading in enumerate(readings)
+        for span, probability in zip(reading.spans, probabilities[index], strict=True)
+    ]
+    candidates.sort(key=lambda candidate: -candidate.probability)
     unread = sum(not reading.complete for reading in readings)
     detail = f"{unread} of {len(readings)} passages were not read to their end"
     return ReadResponse(
         model=f"reader/{reader.precision.dtype}",
-        passages=tuple(
-            _passage(passage.text, reading) for passage, reading in zip(request.passages, readings, strict=True)
-        ),
-        candidates=tuple(candidates),
+        passages=tuple(map(_passage, texts, readings)),
+        candidates=tuple(candidates[: request.spans]),
         nothing=nothing,
         threshold=reader.card.threshold,
         timing=timing,
@@ -82,11 +76,12 @@ def response_of(request: ReadRequest, readings: list[kit.Reading], reader: Reade
 
 def _passage(text: str, reading: kit.Reading) -> PassageReading:
     ((probabilities,), nothing) = kit.shares([reading])
-    return PassageReading(
-        spans=tuple(
-            ReadSpan(text=text[span.start : span.end], start=span.start, end=span.end, probability=probability)
-            for span, probability in zip(reading.spans, probabilities, strict=True)
-        ),
-        nothing=nothing,
-        complete=reading.complete,
+    spans = (
+        ReadSpan(**_span(text, span, probability))
+        for span, probability in zip(reading.spans, probabilities, strict=True)
     )
+    return PassageReading(spans=tuple(spans), nothing=nothing, complete=reading.complete)
+
+
+def _span(text: str, span: kit.Span, probability: float) -> dict[str, Any]:
+    return {"text": text[span.start : span.end], "start": span.start, "end": span.end, "probability": probability}

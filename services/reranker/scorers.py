@@ -51,11 +51,9 @@ Values = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """One query and the passages to score against it.
+    """One query and the passages to score against it, until the caller stops waiting, on the monotonic clock.
 
-    Args:
-        until: when the caller stops waiting, in seconds on the monotonic clock.
-        reading: whether the reader's odds count, where the scorer has a reader.
+    `reading` says whether the reader's odds count, where the scorer has a reader.
     """
 
     query: str
@@ -65,16 +63,13 @@ class Pairs:
 
 
 class Scorer(ABC):
-    """A model that scores pairs; `load` takes seconds.
-
-    Attributes:
-        unread: passages that the last call had no time for.
-        others_wait: whether other requests wait, which need the time more.
-    """
+    """A model that scores pairs; `load` takes seconds."""
 
     name: str
     reader: Reader | None = None
+    # Passages that the last call had no time for.
     unread: int = 0
+    # Whether other requests wait, which need the time more.
     others_wait: Callable[[], bool] = staticmethod(lambda: False)
 
     def __init__(self, model: str, precision: Precision, batch_tokens: int) -> None:

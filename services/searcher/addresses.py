@@ -64,11 +64,7 @@ _DOTTED = re.compile(r"(?:(?:0|[1-9][0-9]{0,2})\.){3}(?:0|[1-9][0-9]{0,2})")
 
 
 def reachable(address: str, networks: Iterable[Network] = ()) -> bool:
-    """Whether a page may lie at an IP address.
-
-    Args:
-        networks: private ones that may be reached all the same.
-    """
+    """Whether a page may lie at an IP address; in these private networks it may."""
     try:
         judged: IPv4Address | IPv6Address = ip_address(address)
     except ValueError:
@@ -85,13 +81,9 @@ def reachable(address: str, networks: Iterable[Network] = ()) -> bool:
 
 
 class Policy:
-    """Which URLs and addresses may be reached.
+    """Which URLs and addresses may be reached: domains with those below them, private networks, and ports.
 
-    Args:
-        allow: domains, each with those below it; all when empty.
-        deny: domains that may not, whatever `allow` says.
-        networks: private ones that may.
-        ports: that may.
+    No domain to allow allows all; those to deny may not be reached, whatever is allowed.
     """
 
     def __init__(
@@ -127,7 +119,9 @@ class Policy:
         if (url.port or (443 if url.scheme == "https" else 80)) not in self._ports:
             raise Refused(f"port {url.port}")
         if ":" in host or _NUMERIC.search(host):
-            self._check_address(host)
+            if ":" not in host and not _DOTTED.fullmatch(host):
+                raise Refused("a number for an address")
+            self.judge([host])
         if not self._networks and any(_within(host, domain) for domain in _LOCAL):
             raise Refused("a name of a private network")
         if any(_within(host, domain) for domain in self._deny):
@@ -145,11 +139,6 @@ class Policy:
         for address in addresses:
             if not reachable(address, self._networks):
                 raise Refused("an address that is not public")
-
-    def _check_address(self, host: str) -> None:
-        if ":" not in host and not _DOTTED.fullmatch(host):
-            raise Refused("a number for an address")
-        self.judge([host])
 
 
 def _within(host: str, domain: str) -> bool:
@@ -172,11 +161,7 @@ class Resolver:
 
 
 class PinnedBackend(httpcore.AsyncNetworkBackend):
-    """Connects to the very address that the policy judged.
-
-    Args:
-        resolve: a name to its addresses.
-    """
+    """Connects to the very address that the policy judged."""
 
     def __init__(self, policy: Policy, resolve: Resolve) -> None:
         self._policy = policy
@@ -193,8 +178,8 @@ class PinnedBackend(httpcore.AsyncNetworkBackend):
     ) -> httpcore.AsyncNetworkStream:
         try:
             addresses = list(dict.fromkeys(await self._resolve(host, port)))
-        except (gaierror, UnicodeError) as error:
-            raise Failed("no address of that name") from error
+        except (gaierror, UnicodeError):
+            addresses = []
         if not addresses:
             raise Failed("no address of that name")
         self._policy.judge(addresses)

@@ -27,18 +27,18 @@ HITS = 2 * MAX_RESULTS
 
 
 class State(TypedDict):
-    """What handlers get."""
+    """The state of the handlers."""
 
     searcher: Searcher
     settings: SearcherSettings
 
 
-Given = Annotated[State, Depends(kit.state_of)]
+CurrentState = Annotated[State, Depends(kit.state_of)]
 router = APIRouter()
 
 
 @router.post("/search", summary="Pages of the web for a question.", tags=["search"])
-async def post_search(body: WebSearchRequest, state: Given) -> WebSearchResponse:
+async def post_search(body: WebSearchRequest, state: CurrentState) -> WebSearchResponse:
     """Ask the search engine and fetch what it finds; what did not come in time is named, its summary given."""
     settings = state["settings"]
     budget = current_budget.get() or Budget(settings.max_deadline_s)
@@ -65,13 +65,7 @@ def create_app(
     transport: httpx.AsyncBaseTransport | None = None,
     resolve: Resolve | None = None,
 ) -> FastAPI:
-    """The searcher's application.
-
-    Args:
-        settings: read from the environment when None.
-        transport: how the search engine is reached.
-        resolve: a name to its addresses; the system's resolver when None.
-    """
+    """The searcher's application; `transport` reaches the search engine, and `resolve` turns a name into addresses."""
     settings = settings or SearcherSettings()
     metrics = Metrics("searcher")
 

@@ -24,27 +24,21 @@ _OVER = (
 
 
 class Cache:
-    """Bytes by key; a failing database is logged and counts as a miss.
+    """Bytes by key, in a file or in memory; a failing database is logged and counts as a miss.
 
-    Args:
-        file: memory when None.
-        max_bytes: of keys and values; 0 keeps nothing.
-        age_s: lifetime of an entry; 0 keeps nothing.
+    Nothing is kept where `max_bytes`, of keys and values, or an entry's lifetime, `age_s`, is 0.
     """
 
-    def __init__(
-        self, file: Path | None, *, max_bytes: int, age_s: float, clock: Callable[[], float] = time.time
-    ) -> None:
+    def __init__(self, file: Path | None, *, max_bytes: int, age_s: float) -> None:
         self._max_bytes = max_bytes
         self._age_s = age_s
-        self._clock = clock
         # SQLite is used from one thread, which is never the event loop's.
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="cache")
         self._database = self._thread.submit(_open, file or ":memory:").result()
 
     async def get(self, key: str) -> bytes | None:
         def read() -> bytes | None:
-            row = self._database.execute(_GET, (key, self._clock() - self._age_s)).fetchone()
+            row = self._database.execute(_GET, (key, time.time() - self._age_s)).fetchone()
             return row[0] if row else None
 
         return await self._run(read)
@@ -52,7 +46,7 @@ class Cache:
     async def put(self, key: str, value: bytes) -> None:
         def write() -> None:
             with self._database:
-                now, size = self._clock(), len(key) + len(value)
+                now, size = time.time(), len(key) + len(value)
                 self._database.execute(_PUT, (key, value, now, size))
                 self._database.execute(_OLD, (now - self._age_s,))
                 self._database.execute(_OVER, (self._max_bytes,))

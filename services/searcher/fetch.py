@@ -4,6 +4,7 @@ import asyncio
 import zlib
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from typing import Any
 
 import httpcore
 import httpx
@@ -26,11 +27,10 @@ _GZIP = 16 + zlib.MAX_WBITS
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page as its site sent it.
+    """A page as its site sent it, inflated.
 
     Args:
         url: after redirects.
-        body: inflated.
         kind: its media type, in lower case.
         charset: as its header has it; may be empty, or no encoding's name.
         cut: whether it was longer than `body`.
@@ -53,24 +53,8 @@ class Bounds:
     redirects: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Limits:
-    """Of one request: bytes, media types (all when empty), and the rules of robots.txt."""
-
-    size: int
-    kinds: frozenset[str] = frozenset()
-    robots: Robots | None = None
-
-
 class Fetcher:
-    """Fetches pages; `aclose` ends its connections.
-
-    Args:
-        resolve: a name to its addresses.
-        agent: our name, for `User-Agent` and robots.txt.
-        robots: checked for every page.
-        proxy: reaches the pages in our place, and judges their addresses.
-    """
+    """Fetches pages; `aclose` ends its connections. A proxy judges the pages' addresses in our place."""
 
     def __init__(
         self, policy: Policy, resolve: Resolve, bounds: Bounds, *, agent: str, robots: Robots | None, proxy: str = ""
@@ -96,16 +80,19 @@ class Fetcher:
         """
         try:
             async with asyncio.timeout(self._bounds.seconds):
-                return await self._follow(url, _Limits(self._bounds.size, PAGES, self._robots))
+                return await self._follow(url, self._bounds.size, PAGES, self._robots)
         except TimeoutError:
             raise TooSlow(f"not there within {self._bounds.seconds:g} s") from None
 
-    async def _follow(self, url: str, limits: _Limits) -> Page:
+    async def _follow(
+        self, url: str, size: int, kinds: frozenset[str] = frozenset(), robots: Robots | None = None
+    ) -> Page:
+        """What lies behind a URL's redirects, of these media types (of all when empty)."""
         for _ in range(self._bounds.redirects + 1):
             target = self._policy.check(url)
-            if limits.robots:
-                await limits.robots.check(target, self._robots_txt)
-            reply = await self._get(target, limits)
+            if robots:
+                await robots.check(target, self._robots_txt)
+            reply = await self._get(target, size, kinds)
             if isinstance(reply, Page):
                 return reply
             url = reply
@@ -113,11 +100,11 @@ class Fetcher:
 
     async def _robots_txt(self, url: httpx.URL) -> bytes | None:
         try:
-            return (await self._follow(str(url), _Limits(MAX_ROBOTS))).body
+            return (await self._follow(str(url), MAX_ROBOTS)).body
         except _Absent:
             return None
 
-    async def _get(self, url: httpx.URL, limits: _Limits) -> Page | str:
+    async def _get(self, url: httpx.URL, size: int, kinds: frozenset[str]) -> Page | str:
         """A page, or the address of a redirect."""
         address = httpcore.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path)
         try:
@@ -127,8 +114,13 @@ class Fetcher:
                     return _join(url, headers[b"location"].decode("latin-1"))
                 content_type = headers.get(b"content-type", b"")
                 kind = content_type.partition(b";")[0].strip().lower().decode("latin-1")
-                _check(response.status, kind, limits.kinds)
-                body, cut = await _read(response.aiter_stream(), limits.size, headers.get(b"content-encoding", b""))
+                if 400 <= response.status < 500:
+                    raise _Absent(f"HTTP {response.status}")
+                if response.status != httpx.codes.OK:
+                    raise Failed(f"HTTP {response.status}")
+                if kinds and kind not in kinds:
+                    raise Failed(f"no page: {kind[:100] or 'nothing'} by its type")
+                body, cut = await _read(response.aiter_stream(), size, headers.get(b"content-encoding", b""))
         except (
             httpcore.NetworkError,
             httpcore.ProtocolError,
@@ -146,17 +138,17 @@ class _Absent(Failed):
 
 
 def _pool(proxy: str, backend: httpcore.AsyncNetworkBackend) -> httpcore.AsyncConnectionPool:
-    context = httpx.create_ssl_context()
+    options: dict[str, Any] = {
+        "ssl_context": httpx.create_ssl_context(),
+        "max_connections": CONNECTIONS,
+        "keepalive_expiry": KEEPALIVE_S,
+    }
     if not proxy:
-        return httpcore.AsyncConnectionPool(
-            context, max_connections=CONNECTIONS, keepalive_expiry=KEEPALIVE_S, network_backend=backend
-        )
+        return httpcore.AsyncConnectionPool(network_backend=backend, **options)
     url = httpx.URL(proxy)
     auth = (url.username, url.password) if url.userinfo else None
     address = httpcore.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=b"/")
-    return httpcore.AsyncHTTPProxy(
-        address, proxy_auth=auth, ssl_context=context, max_connections=CONNECTIONS, keepalive_expiry=KEEPALIVE_S
-    )
+    return httpcore.AsyncHTTPProxy(address, proxy_auth=auth, **options)
 
 
 def _join(url: httpx.URL, location: str) -> str:
@@ -164,15 +156,6 @@ def _join(url: httpx.URL, location: str) -> str:
         return str(url.join(location))
     except (httpx.InvalidURL, ValueError) as error:
         raise Failed("a redirect to nowhere") from error
-
-
-def _check(status: int, kind: str, kinds: frozenset[str]) -> None:
-    if 400 <= status < 500:
-        raise _Absent(f"HTTP {status}")
-    if status != httpx.codes.OK:
-        raise Failed(f"HTTP {status}")
-    if kinds and kind not in kinds:
-        raise Failed(f"no page: {kind[:100] or 'nothing'} by its type")
 
 
 async def _read(stream: AsyncIterator[bytes], size: int, encoding: bytes) -> tuple[bytes, bool]:

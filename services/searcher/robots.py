@@ -11,15 +11,12 @@ from services.searcher.errors import Refused
 
 # RFC 9309, section 2.5, has crawlers read 500 KiB at least.
 MAX_ROBOTS = 512 * 1024
+# Fetches a site's robots.txt; None where it has none.
 Get = Callable[[httpx.URL], Awaitable[bytes | None]]
 
 
 class Robots:
-    """Asks each site once a lifetime of the cache's entries.
-
-    Args:
-        agent: our `User-Agent`, of which rules name a word.
-    """
+    """Asks each site once a lifetime of the cache's entries; rules name a word of our `User-Agent`, `agent`."""
 
     def __init__(self, agent: str, cache: Cache) -> None:
         self._agent = agent
@@ -27,9 +24,6 @@ class Robots:
 
     async def check(self, url: httpx.URL, get: Get) -> None:
         """See that a page may be read; without an answer of its site it may not (RFC 9309, section 2.3.1.4).
-
-        Args:
-            get: fetches the site's robots.txt; None where it has none.
 
         Raises:
             Refused: it may not.

@@ -48,12 +48,7 @@ class PageOutcome(BaseModel):
 
 
 class Searcher:
-    """Asks one engine and fetches its hits.
-
-    Args:
-        client: of the engine.
-        policy: chooses among the hits; the fetcher checks again.
-    """
+    """Asks one engine and fetches its hits, of which the policy chooses; the fetcher checks again."""
 
     def __init__(
         self, engine: Engine, client: ServiceClient, fetcher: Fetcher, policy: Policy, cache: Cache, metrics: Metrics
@@ -68,9 +63,7 @@ class Searcher:
     async def search(self, request: WebSearchRequest, budget: Budget, *, count: int, cap_s: float) -> WebSearchResponse:
         """Pages for a question before its deadline; `degraded` names those that are missing.
 
-        Args:
-            count: queries of a question, 1 or 2.
-            cap_s: seconds that the engine gets.
+        The engine gets `count` queries, 1 or 2, and `cap_s` seconds.
         """
         texts = queries(request.query, request.query_time or datetime.now(UTC), count)
         degraded: list[Degradation] = []
@@ -99,7 +92,10 @@ class Searcher:
         body = None if call.body is None else json.dumps(call.body).encode()
         try:
             reply = await self.client.request(call.method, call.path, body, allow_s=allow_s)
-            hits = _read(self._engine, reply)
+            try:
+                hits = self._engine.hits(reply)
+            except ValidationError as error:
+                raise BadReply(ENGINE, f"{error.error_count()} errors against its API") from error
         except ServiceFailure as failure:
             failed = Degradation(stage=ENGINE, reason=failure.reason, detail=failure.detail[:500])
             if failed not in degraded:
@@ -157,7 +153,7 @@ class Searcher:
         if (cached := await self._cached(key, "pages")) is not None:
             outcome = PageOutcome.model_validate_json(cached)
             return PageOutcome(result=outcome.result.model_copy(update=_of(hit)), cut=outcome.cut, cached=True)
-        outcome = await asyncio.to_thread(_fetched, hit, await self._fetcher.page(hit.url))
+        outcome = await asyncio.to_thread(_outcome_of, hit, await self._fetcher.page(hit.url))
         await self._cache.put(key, outcome.model_dump_json().encode())
         return outcome
 
@@ -165,13 +161,6 @@ class Searcher:
         value = await self._cache.get(key)
         self._metrics.looked_up(name, hits=value is not None, misses=value is None)
         return value
-
-
-def _read(engine: Engine, reply: bytes) -> list[Hit]:
-    try:
-        return engine.hits(reply)
-    except ValidationError as error:
-        raise BadReply(ENGINE, f"{error.error_count()} errors against its API") from error
 
 
 def _outcome(hit: Hit, task: asyncio.Task[PageOutcome]) -> tuple[PageOutcome, NotFetched | None]:
@@ -187,7 +176,7 @@ def _outcome(hit: Hit, task: asyncio.Task[PageOutcome]) -> tuple[PageOutcome, No
     return outcome, Refused("cut off where it is longer than we read") if outcome.cut else None
 
 
-def _fetched(hit: Hit, page: Page) -> PageOutcome:
+def _outcome_of(hit: Hit, page: Page) -> PageOutcome:
     text = decoded(page.body, page.charset)
     html = as_html(text) if page.kind == "text/plain" else text
     result = SearchResult(

@@ -85,8 +85,7 @@ class WrittenDate:
 def dates(text: str, *, compact: bool = False) -> list[WrittenDate]:
     """The dates of a text in lower case, complete or not, in the order of their forms, without overlap.
 
-    Args:
-        compact: whether eight digits may be a day: `20240213`.
+    `compact` says whether eight digits may be a day: `20240213`.
     """
     results: list[WrittenDate] = []
     for pattern in (*_WITHIN, _COMPACT) if compact else _WITHIN:

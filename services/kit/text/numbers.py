@@ -98,11 +98,7 @@ def _figure_pattern(inside_words: bool) -> re.Pattern[str]:
 
 
 def figures(text: str, *, inside_words: bool = False) -> Iterator[Figure]:
-    """The numbers in digits of a text in lower case.
-
-    Args:
-        inside_words: also those right beside a letter, the 3 of `q3` and `3kg`.
-    """
+    """The numbers in digits of a text in lower case; `inside_words` also those of `q3` and `3kg`."""
     for match in _figure_pattern(inside_words).finditer(text):
         digits = match["digits"]
         if len(digits) > MAX_DIGITS:

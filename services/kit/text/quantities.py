@@ -224,7 +224,7 @@ def _bound(before: str) -> str:
 
 
 def _compounds(quantities: list[Quantity], text: str) -> list[Quantity]:
-    """Joins quantities of one dimension in falling units: `1 hour 30 minutes`, `6 feet 2 inches`, `5 foot 9`.
+    """The quantities, those of one dimension in falling units joined: `1 hour 30 minutes`, `6 feet 2 inches`.
 
     Midnight behind a date belongs to it, as in a time stamp.
     """
@@ -246,13 +246,8 @@ def _compounds(quantities: list[Quantity], text: str) -> list[Quantity]:
             and re.fullmatch(r"[\s,]*(?:and\s+)?", between)
         ):
             ratio = last.factor / quantity.factor
-            merged[-1] = replace(
-                last,
-                value=last.value * ratio + quantity.value,
-                step=quantity.step,
-                factor=quantity.factor,
-                end=quantity.end,
-            )
+            value = last.value * ratio + quantity.value
+            merged[-1] = replace(last, value=value, step=quantity.step, factor=quantity.factor, end=quantity.end)
         else:
             merged.append(quantity)
     return merged

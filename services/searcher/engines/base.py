@@ -27,11 +27,7 @@ class Wire(BaseModel):
 
 
 class Hit(Wire):
-    """A page of an engine's reply; each engine reads its own names of the fields.
-
-    Args:
-        published: as the engine writes it; empty where it does not say.
-    """
+    """A page of an engine's reply; each engine reads its own names of the fields, and `published` as it writes it."""
 
     url: str
     title: str = ""
@@ -49,13 +45,7 @@ class Call:
 
 
 class Engine(ABC):
-    """One provider's API.
-
-    Args:
-        key: that the provider has given.
-        language: ISO 639-1, of the pages.
-        count: hits that are wanted.
-    """
+    """One provider's API, for pages in a language (ISO 639-1) and as many hits as `count`."""
 
     # Where it is, reached through the egress proxy; empty for one that stands beside the mesh.
     root: ClassVar[str] = ""

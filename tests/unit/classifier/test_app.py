@@ -125,24 +125,7 @@ async def test_a_question_cannot_speak_the_chat_templates_language() -> None:
 
 
 @pytest.mark.parametrize(
-    "query",
-    [
-        "😀😀😀", "?", "'; DROP TABLE questions; --", "<script>alert(1)</script>", "你好吗", "¿cuándo murió goya?",
-        "a" * 2_000, "why " * 499, "\u202e\u200b\ufeffx", "\x00\x07\x1b[31m", "{{7*7}} ${HOME} %s %n", "NaN",
-    ],
-)  # fmt: skip
-async def test_odd_queries_are_classified(client: httpx.AsyncClient, query: str) -> None:
-    result = (await classify(client, query))["classification"]
-    assert all(0 <= result[f"{head}_certainty"] <= 1 for head in HEADS)
-
-
-@pytest.mark.parametrize(
-    ("body", "field"),
-    [
-        ({"query": " \n\t "}, "query"),
-        ({}, "query"),
-        ({"query": "who?", "mode": "magic"}, "mode"),
-    ],
+    ("body", "field"), [({"query": " \n\t "}, "query"), ({}, "query"), ({"query": "who?", "mode": "magic"}, "mode")]
 )
 async def test_bad_requests_are_named(client: httpx.AsyncClient, body: dict[str, Any], field: str) -> None:
     reply = await client.post("/classify", json=body)
@@ -202,6 +185,10 @@ async def test_prompts_end_with_the_question_after_five_demonstrations() -> None
     random = InContext(llm(generator), demonstrations, how="random")
     first, again = (random.messages("domain", "who?", None) for _ in range(2))
     assert first == again
+    every = read_questions()
+    chosen = candidates(every)
+    assert len(chosen) < 800
+    assert {example.group for example in chosen} == {example.group for example in every}
     assert len({message.content for message in first if message.role == "user"}) == 6
 
 
@@ -215,9 +202,3 @@ def test_certainty_is_a_share_of_votes_or_a_probability() -> None:
     assert sum(result.probabilities.values()) == pytest.approx(1)
     # A server that tells no probabilities leaves the label without certainty.
     assert by_logprob(Completion((Sample("b", "stop"),), 1, 1, "m"), ("a", "b")).certainty == 0.5
-
-
-def test_demonstrations_are_of_all_kinds() -> None:
-    chosen = candidates(read_questions())
-    assert len(chosen) < 800
-    assert {example.group for example in chosen} == {example.group for example in read_questions()}

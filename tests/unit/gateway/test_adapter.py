@@ -58,7 +58,7 @@ async def test_a_generator_of_ones_own_needs_no_adapter(context: Context, logged
 async def test_the_shipped_adapter_is_missed_by_the_model_that_it_is_made_for(
     context: Context, generator: FakeGenerator, profile: str
 ) -> None:
-    model = base_model(GeneratorSettings(), profile)
+    model = base_model(GeneratorSettings(profile=profile))
     settings = GatewaySettings(generator_model=model.rpartition("/")[2])
     async with http_client(httpx.ASGITransport(generator.app)) as http:
         assert not await serves_adapter(replace(context, mesh=Mesh.connect(settings, http)), DEFAULT)

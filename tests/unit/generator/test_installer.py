@@ -44,14 +44,16 @@ def test_what_pip_is_told_of_indexes_is_told_to_uv() -> None:
 
 
 @pytest.mark.parametrize("option", ["no-index", "proxy", "client-cert", "only-binary", "an-option-of-tomorrow"])
-def test_what_uv_cannot_be_told_is_left_to_pip(option: str, uv: Path) -> None:
+def test_what_uv_cannot_be_told_is_left_to_pip(option: str, uv: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(installer, "pip_settings", lambda: {option: "1"})
     assert translate({option: "1", "cert": "/etc/ca.pem"}) is None
-    assert by_uv("python", ("numpy",), {option: "1"}) is None
+    assert by_uv("python", ("numpy",)) is None
 
 
 def test_uv_installs_into_the_environment_that_is_named(uv: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("UV_HTTP_TIMEOUT", "7")
-    command = by_uv("/env/bin/python", ("numpy==2.0",), {"timeout": "15", "find-links": "/wheels"})
+    monkeypatch.setattr(installer, "pip_settings", lambda: {"timeout": "15", "find-links": "/wheels"})
+    command = by_uv("/env/bin/python", ("numpy==2.0",))
     assert command is not None
     assert command.argv == (str(uv), "pip", "install", "--python", "/env/bin/python", "numpy==2.0")
     # What the operator says of uv itself counts.
@@ -61,7 +63,7 @@ def test_uv_installs_into_the_environment_that_is_named(uv: Path, monkeypatch: p
 
 def test_without_uv_there_is_no_command_of_its(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
-    assert by_uv("python", ("numpy",), {}) is None
+    assert by_uv("python", ("numpy",)) is None
 
 
 def test_settings_are_pips_own_with_variables_before_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

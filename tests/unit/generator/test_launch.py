@@ -22,6 +22,12 @@ def own_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
+@pytest.fixture(autouse=True)
+def small(tmp_path: Path) -> Path:
+    """The small model, prepared."""
+    return with_model(tmp_path)
+
+
 def settings(folder: Path, **given: Any) -> GeneratorSettings:
     paths = {"interpreter": Path(sys.executable), "models_dir": folder, "adapters_dir": folder / "adapters"}
     return GeneratorSettings.model_validate(paths | {"shipped_adapters": False} | given)
@@ -37,20 +43,18 @@ def after(argv: tuple[str, ...], option: str) -> str:
     return argv[argv.index(option) + 1]
 
 
-def test_the_local_model_is_served_with_the_profiles_arguments(tmp_path: Path) -> None:
-    model = with_model(tmp_path)
+def test_the_local_model_is_served_with_the_profiles_arguments(tmp_path: Path, small: Path) -> None:
     made = command(settings(tmp_path))
     assert made.argv[:4] == (str(Path(sys.executable).absolute()), "-m", SERVER, "--config")
     assert after(made.argv, "--config") == str(PROFILES / "cpu.yaml")
-    assert after(made.argv, "--model") == str(model)
-    assert "--port" not in made.argv
-    assert "--host" not in made.argv
-    assert "--shutdown-timeout" not in made.argv
-    assert "--lora-modules" not in made.argv
+    assert after(made.argv, "--model") == str(small)
+    assert not {"--port", "--host", "--shutdown-timeout", "--lora-modules"} & set(made.argv)
+    env = made.env
+    assert (env["VLLM_NO_USAGE_STATS"], env["DO_NOT_TRACK"], env["HF_HUB_OFFLINE"]) == ("1", "1", "1")
+    assert env["VLLM_ALLOW_RUNTIME_LORA_UPDATING"] == "0"
 
 
 def test_host_and_port_override_the_profile(tmp_path: Path) -> None:
-    with_model(tmp_path)
     made = command(settings(tmp_path, host="0.0.0.0", port=9000, shutdown_timeout_s=0))  # noqa: S104
     # vLLM puts the file's arguments first, so these have to follow it.
     assert made.argv.index("--config") < made.argv.index("--port")
@@ -59,7 +63,6 @@ def test_host_and_port_override_the_profile(tmp_path: Path) -> None:
 
 
 def test_two_busy_processes_on_two_cores_do_not_spin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with_model(tmp_path)
     monkeypatch.setenv("OMP_NUM_THREADS", "64")
     made = command(settings(tmp_path, threads=2, kv_cache_gib=0.75))
     env = made.env
@@ -87,21 +90,27 @@ def test_two_busy_processes_on_two_cores_do_not_spin(tmp_path: Path, monkeypatch
     ],
 )
 def test_the_number_format_follows_the_cpu_and_is_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, isa: Isa, int8: bool, wanted: str, name: str, reason: str
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    small: Path,
+    isa: Isa,
+    int8: bool,
+    wanted: str,
+    name: str,
+    reason: str,
 ) -> None:
     monkeypatch.setattr(launch, "instruction_set", lambda _limit: isa)
-    model = with_model(tmp_path)
     if int8:
-        with_model(tmp_path, f"{model.name}-int8")
+        with_model(tmp_path, f"{small.name}-int8")
     made = command(settings(tmp_path, precision=wanted))
     assert after(made.argv, "--dtype") == ("bfloat16" if name == "bf16" else "float32")
-    assert after(made.argv, "--model") == str(model) + ("-int8" if name == "int8" else "")
+    assert after(made.argv, "--model") == str(small) + ("-int8" if name == "int8" else "")
     told = json.loads(made.env[launch.READINESS])
-    assert (told["model"], told["device"], told["precision"]) == (model.name, "cpu", name)
+    assert (told["model"], told["device"], told["precision"]) == (small.name, "cpu", name)
     assert reason in told["detail"]
 
 
-@pytest.mark.parametrize("size", SIZES.values(), ids=SIZES)
+@pytest.mark.parametrize("size", [SIZES["medium"], SIZES["large"]], ids=["medium", "large"])
 def test_a_named_size_is_served_by_its_own_name(tmp_path: Path, size: Any) -> None:
     model = with_model(tmp_path, size.model)
     made = command(settings(tmp_path, embedded=size.name))
@@ -122,18 +131,13 @@ def test_what_auto_took_is_served_and_told(tmp_path: Path) -> None:
     assert told["detail"].endswith("; auto took medium: there is room")
 
 
-def test_a_profile_that_names_its_model_keeps_it(tmp_path: Path) -> None:
-    llama = with_model(tmp_path, "Meta-Llama-3-8B-Instruct")
-    made = command(settings(tmp_path, embedded="large"), "t4")
-    assert after(made.argv, "--model") == str(llama)
-    assert after(made.argv, "--served-model-name") == llama.name
-
-
 def test_int8_is_refused_where_nothing_else_is_left_and_nothing_multiplies_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(launch, "instruction_set", lambda _limit: Isa.BASE)
     large = SIZES["large"]
+    with pytest.raises(GeneratorError, match=r"\(base\) has no AVX2"):
+        command(settings(tmp_path, precision="int8"))
     with_model(tmp_path, f"{large.model}-int8")
     with pytest.raises(GeneratorError, match=rf"\(base\) has no AVX2.*{large.hub}.*prepare --original`"):
         command(settings(tmp_path, embedded="large"))
@@ -160,7 +164,6 @@ def test_each_model_has_its_own_adapters(tmp_path: Path, monkeypatch: pytest.Mon
     shipped, own = tmp_path / "shipped", tmp_path / "adapters"
     monkeypatch.setattr(launch, "SHIPPED", shipped)
     large = SIZES["large"]
-    with_model(tmp_path)
     with_model(tmp_path, large.model)
     theirs, for_large = adapter(shipped, "answer"), adapter(shipped / "large", "answer", large.hub)
     adapter(own, "mine", SIZES["small"].hub)
@@ -172,33 +175,18 @@ def test_each_model_has_its_own_adapters(tmp_path: Path, monkeypatch: pytest.Mon
         assert argv[argv.index("--lora-modules") + 1 :] == expected
 
 
-def test_int8_is_refused_where_nothing_multiplies_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(launch, "instruction_set", lambda _limit: Isa.BASE)
-    with_model(tmp_path)
-    with_model(tmp_path, "SmolLM2-135M-Instruct-int8")
-    with pytest.raises(GeneratorError, match=r"\(base\) has no AVX2"):
-        command(settings(tmp_path, precision="int8"))
-
-
-def test_int8_that_was_not_prepared_names_the_command_that_makes_it(tmp_path: Path) -> None:
-    with_model(tmp_path)
-    with pytest.raises(GeneratorError, match=r"prepare --int8 HuggingFaceTB/SmolLM2-135M-Instruct"):
-        command(settings(tmp_path, precision="int8"))
-
-
 def test_a_profile_that_names_its_type_keeps_it(tmp_path: Path) -> None:
     with_model(tmp_path, "Meta-Llama-3-8B-Instruct")
     with_model(tmp_path, "Meta-Llama-3-8B-Instruct-int8")
-    made = command(settings(tmp_path), "t4")
+    made = command(settings(tmp_path, profile="t4"))
     told = json.loads(made.env[launch.READINESS])
     assert (after(made.argv, "--dtype"), told["precision"], told["device"]) == ("half", "fp16", "cuda")
-    quantised = command(settings(tmp_path, precision="int8"), "t4").argv
+    quantised = command(settings(tmp_path, precision="int8", profile="t4")).argv
     assert after(quantised, "--model").endswith("-int8")
     assert after(quantised, "--dtype") == "half"
 
 
 def test_a_cpu_that_pretends_to_be_older_is_one_to_every_library(tmp_path: Path) -> None:
-    with_model(tmp_path)
     made = command(settings(tmp_path, cpu_isa="avx2"))
     assert made.argv[2] == launch.MASKED_SERVER
     assert (made.env["ONEDNN_MAX_CPU_ISA"], made.env["ATEN_CPU_CAPABILITY"]) == ("AVX2", "avx2")
@@ -209,7 +197,6 @@ def test_a_cpu_that_pretends_to_be_older_is_one_to_every_library(tmp_path: Path)
 
 
 def test_vllm_finds_the_plugin_and_no_other(tmp_path: Path) -> None:
-    with_model(tmp_path)
     env = command(settings(tmp_path)).env
     found = list(distributions(path=[env["PYTHONPATH"]]))
     points = {point.name: point for distribution in found for point in distribution.entry_points}
@@ -217,17 +204,9 @@ def test_vllm_finds_the_plugin_and_no_other(tmp_path: Path) -> None:
     assert sorted(points) == sorted(env["VLLM_PLUGINS"].split(","))
 
 
-def test_nothing_is_reported_and_no_hub_is_asked(tmp_path: Path) -> None:
-    with_model(tmp_path)
-    env = command(settings(tmp_path)).env
-    assert (env["VLLM_NO_USAGE_STATS"], env["DO_NOT_TRACK"], env["HF_HUB_OFFLINE"]) == ("1", "1", "1")
-    assert env["VLLM_ALLOW_RUNTIME_LORA_UPDATING"] == "0"
-
-
 def test_the_key_that_callers_send_is_asked_for_and_is_on_no_command_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with_model(tmp_path)
     assert "VLLM_API_KEY" not in command(settings(tmp_path)).env
     monkeypatch.setenv("CRAGMESH_GENERATOR_API_KEY", "s3cret")
     made = command(settings(tmp_path))
@@ -236,15 +215,17 @@ def test_the_key_that_callers_send_is_asked_for_and_is_on_no_command_line(
 
 
 def test_adapters_are_served_by_their_folders_names(tmp_path: Path) -> None:
-    with_model(tmp_path)
-    for name in ("kg-api", "answer"):
-        (tmp_path / "adapters" / name).mkdir(parents=True)
-        (tmp_path / "adapters" / name / "adapter_config.json").write_text("{}")
-    (tmp_path / "adapters" / "unfinished").mkdir()
-    argv = command(settings(tmp_path)).argv
-    start = argv.index("--lora-modules") + 1
     folder = tmp_path / "adapters"
-    assert argv[start:] == (f"answer={folder / 'answer'}", f"kg-api={folder / 'kg-api'}")
+    for name in ("kg-api", "answer"):
+        adapter(folder, name)
+    # Another's says nothing of its base.
+    (folder / "kg-api/adapter_config.json").write_text("{}")
+    (folder / "unfinished").mkdir()
+    argv = command(settings(tmp_path)).argv
+    assert argv[argv.index("--lora-modules") + 1 :] == (f"answer={folder / 'answer'}", f"kg-api={folder / 'kg-api'}")
+    adapter(folder, "a=b")
+    with pytest.raises(GeneratorError, match="adapter's name"):
+        command(settings(tmp_path))
 
 
 def adapter(folder: Path, name: str, base: str = "HuggingFaceTB/SmolLM2-135M-Instruct") -> Path:
@@ -259,12 +240,11 @@ def test_shipped_adapters_are_served_where_they_fit_and_the_operators_own_wins(
 ) -> None:
     shipped, own = tmp_path / "shipped", tmp_path / "adapters"
     monkeypatch.setattr(launch, "SHIPPED", shipped)
-    with_model(tmp_path)
     with_model(tmp_path, "Meta-Llama-3-8B-Instruct")
     theirs, overridden = adapter(shipped, "kg-api"), adapter(shipped, "answer")
     mine = adapter(own, "answer")
     given = settings(tmp_path, shipped_adapters=True)
-    small, large = command(given).argv, command(given, "t4").argv
+    small, large = command(given).argv, command(given.model_copy(update={"profile": "t4"})).argv
     assert small[small.index("--lora-modules") + 1 :] == (f"answer={mine}", f"kg-api={theirs}")
     assert not [word for word in large if str(overridden) in word or str(theirs) in word]
     without = command(settings(tmp_path)).argv
@@ -278,7 +258,6 @@ def test_a_shipped_adapter_that_does_not_say_whom_it_is_for_is_named(
     (tmp_path / "shipped/answer").mkdir(parents=True)
     (tmp_path / "shipped/answer/adapter_config.json").write_bytes(text.encode("latin-1"))
     monkeypatch.setattr(launch, "SHIPPED", tmp_path / "shipped")
-    with_model(tmp_path)
     with pytest.raises(GeneratorError, match=r"answer/adapter_config\.json"):
         command(settings(tmp_path, shipped_adapters=True))
 
@@ -297,53 +276,41 @@ def test_what_is_shipped_can_be_served_by_the_profile_of_its_model() -> None:
         assert (path / "adapter_model.safetensors").stat().st_size < 10_000_000, name
 
 
-def test_an_adapter_whose_name_vllm_would_take_apart_is_refused(tmp_path: Path) -> None:
-    with_model(tmp_path)
-    (tmp_path / "adapters" / "a=b").mkdir(parents=True)
-    (tmp_path / "adapters" / "a=b" / "adapter_config.json").write_text("{}")
-    with pytest.raises(GeneratorError, match="adapter's name"):
-        command(settings(tmp_path))
-
-
 def test_two_t4s_share_llama_and_get_no_cpu_settings(tmp_path: Path) -> None:
     model = with_model(tmp_path, "Meta-Llama-3-8B-Instruct")
-    made = command(settings(tmp_path), "t4")
+    made = command(settings(tmp_path, profile="t4"))
     assert after(made.argv, "--model") == str(model)
+    assert after(made.argv, "--served-model-name") == model.name
     assert not {name for name in made.env if name.startswith(("OMP_", "VLLM_CPU_", "VLLM_ENABLE_V1"))}
     assert read_profile("t4")["tensor-parallel-size"] == 2
 
 
 def test_the_hub_is_asked_only_when_it_may_be(tmp_path: Path) -> None:
-    made = command(settings(tmp_path, hub=True), "t4")
+    made = command(settings(tmp_path, hub=True, profile="t4"))
     assert after(made.argv, "--model") == "meta-llama/Meta-Llama-3-8B-Instruct"
     assert made.env["HF_HUB_OFFLINE"] == "0"
 
 
-def test_a_missing_model_names_the_command_that_makes_it(tmp_path: Path) -> None:
-    with pytest.raises(GeneratorError, match=r"services\.generator prepare"):
-        command(settings(tmp_path))
-
-
-def test_a_missing_environment_names_the_command_that_makes_it(tmp_path: Path) -> None:
-    with_model(tmp_path)
-    with pytest.raises(GeneratorError, match=r"services\.generator environment"):
-        command(settings(tmp_path, interpreter=tmp_path / "none/bin/python"))
-
-
-def test_an_unknown_profile_is_answered_with_those_that_exist(tmp_path: Path) -> None:
-    with pytest.raises(GeneratorError, match="cpu, gpu1, t4, t4-70b"):
-        command(settings(tmp_path), "tpu")
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"models_dir": Path("none")}, r"services\.generator prepare"),
+        ({"interpreter": Path("none/bin/python")}, r"services\.generator environment"),
+        ({"precision": "int8"}, "prepare --int8 HuggingFaceTB/SmolLM2-135M-Instruct"),
+        ({"profile": "tpu"}, "cpu, gpu1, t4, t4-70b"),
+        ({"profile": "./none.yml"}, "there is no profile"),
+    ],
+)
+def test_what_is_missing_is_named_with_what_makes_it(tmp_path: Path, given: dict[str, Any], says: str) -> None:
+    with pytest.raises(GeneratorError, match=says):
+        command(settings(tmp_path, **given))
 
 
 def test_a_profile_of_ones_own_is_a_file_anywhere(tmp_path: Path) -> None:
-    with_model(tmp_path)
     file = tmp_path / "own" / "two-cards.yml"
     file.parent.mkdir()
     file.write_text((PROFILES / "cpu.yaml").read_text())
-    found = command(settings(tmp_path, profile=str(file)))
-    assert found.argv[found.argv.index("--config") + 1] == str(file)
-    with pytest.raises(GeneratorError, match="there is no profile"):
-        command(settings(tmp_path, profile=str(tmp_path / "none.yml")))
+    assert after(command(settings(tmp_path, profile=str(file))).argv, "--config") == str(file)
 
 
 @pytest.mark.parametrize(
@@ -352,13 +319,12 @@ def test_a_profile_of_ones_own_is_a_file_anywhere(tmp_path: Path) -> None:
 def test_a_profile_that_vllm_could_not_use_is_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / "bad.yaml").write_text(text)
     with pytest.raises(GeneratorError, match=r"bad\.yaml"):
-        read_profile("bad", tmp_path)
+        read_profile(str(tmp_path / "bad.yaml"))
 
 
 def test_serving_replaces_this_process_and_keeps_its_environment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with_model(tmp_path)
     monkeypatch.setenv("KEPT", "1")
     monkeypatch.setenv("OMP_WAIT_POLICY", "ACTIVE")
     calls: list[tuple[str, Command]] = []
@@ -376,7 +342,6 @@ def test_serving_replaces_this_process_and_keeps_its_environment(
 
 
 def test_vllm_sends_its_spans_where_it_is_told_and_nowhere_else(tmp_path: Path) -> None:
-    with_model(tmp_path)
     assert "--otlp-traces-endpoint" not in command(settings(tmp_path)).argv
     made = command(settings(tmp_path, otlp_traces_endpoint="http://collector:4318/v1/traces"))
     assert after(made.argv, "--otlp-traces-endpoint") == "http://collector:4318/v1/traces"
@@ -384,7 +349,6 @@ def test_vllm_sends_its_spans_where_it_is_told_and_nowhere_else(tmp_path: Path) 
 
 
 def test_the_plugin_is_told_how_a_model_was_smoothed(tmp_path: Path) -> None:
-    with_model(tmp_path)
     model = with_model(tmp_path, "SmolLM2-135M-Instruct-int8")
     assert launch.SMOOTHING not in command(settings(tmp_path, precision="int8")).env
     (model / "smoothing.json").write_text("{}")

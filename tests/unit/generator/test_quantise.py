@@ -16,6 +16,13 @@ from services.generator.quantise import quantise
 from services.generator.smoothing import FILE, TEXTS
 
 
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    folder = tmp_path / "out"
+    folder.mkdir()
+    return folder
+
+
 def model(folder: Path, *, shards: int = 1) -> dict[str, torch.Tensor]:
     """A folder with the layers of a small Llama, in as many files."""
     generator = torch.Generator().manual_seed(1)
@@ -42,10 +49,8 @@ def model(folder: Path, *, shards: int = 1) -> dict[str, torch.Tensor]:
 
 
 @pytest.mark.parametrize("shards", [1, 2])
-def test_layers_become_int8_within_half_a_step_and_the_rest_stays(tmp_path: Path, shards: int) -> None:
+def test_layers_become_int8_within_half_a_step_and_the_rest_stays(tmp_path: Path, out: Path, shards: int) -> None:
     tensors = model(tmp_path / "model", shards=shards)
-    out = tmp_path / "out"
-    out.mkdir()
     quantise(tmp_path / "model", out)
     made = {name: tensor for path in out.glob("*.safetensors") for name, tensor in load_file(path).items()}
     for name, tensor in tensors.items():
@@ -68,10 +73,9 @@ def test_layers_become_int8_within_half_a_step_and_the_rest_stays(tmp_path: Path
         assert all(name in load_file(out / file) for name, file in places.items())
 
 
-def test_what_cannot_be_quantised_is_refused_in_words(tmp_path: Path) -> None:
-    folder, out = tmp_path / "model", tmp_path / "out"
+def test_what_cannot_be_quantised_is_refused_in_words(tmp_path: Path, out: Path) -> None:
+    folder = tmp_path / "model"
     folder.mkdir()
-    out.mkdir()
     (folder / "config.json").write_text("{}")
     with pytest.raises(ValueError, match="no \\*\\.safetensors"):
         quantise(folder, out)
@@ -86,16 +90,8 @@ def test_what_cannot_be_quantised_is_refused_in_words(tmp_path: Path) -> None:
 def llama(folder: Path) -> dict[str, torch.Tensor]:
     """A small Llama with a tokenizer, two channels of whose norms' outputs are far larger than the others."""
     torch.manual_seed(3)
-    model = LlamaForCausalLM(
-        LlamaConfig(
-            vocab_size=256,
-            hidden_size=32,
-            intermediate_size=64,
-            num_hidden_layers=2,
-            num_attention_heads=4,
-            num_key_value_heads=2,
-        )
-    )
+    sizes: dict[str, Any] = {"vocab_size": 256, "hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2}
+    model = LlamaForCausalLM(LlamaConfig(**sizes, num_attention_heads=4, num_key_value_heads=2))
     with torch.no_grad():
         for layer in model.model.layers:
             for norm in (layer.input_layernorm, layer.post_attention_layernorm):
@@ -112,9 +108,8 @@ def llama(folder: Path) -> dict[str, torch.Tensor]:
     return dict(model.state_dict())
 
 
-def test_outliers_of_the_inputs_go_to_the_weights_exactly(tmp_path: Path) -> None:
-    tensors, out = llama(tmp_path / "model"), tmp_path / "out"
-    out.mkdir()
+def test_outliers_of_the_inputs_go_to_the_weights_exactly(tmp_path: Path, out: Path) -> None:
+    tensors = llama(tmp_path / "model")
     quantise(tmp_path / "model", out)
     made = load_file(out / "model.safetensors")
     said = json.loads((out / FILE).read_text())
@@ -130,11 +125,11 @@ def test_outliers_of_the_inputs_go_to_the_weights_exactly(tmp_path: Path) -> Non
             assert bool(((back - tensors[f"{name}.weight"]).abs() <= step / 2 + 1e-7).all()), name
 
 
-def test_an_unknown_architecture_is_quantised_as_it_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unknown_architecture_is_quantised_as_it_is(
+    tmp_path: Path, out: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     model(tmp_path / "model")
     (tmp_path / "model" / "config.json").write_text('{"model_type": "gemma"}')
-    out = tmp_path / "out"
-    out.mkdir()
     quantise(tmp_path / "model", out)
     assert not (out / FILE).exists()
     assert "not smoothed: gemma" in capsys.readouterr().out

@@ -47,22 +47,13 @@ async def queued(target: Batcher[int, int], model: Model, items: Sequence[int]) 
     return tasks
 
 
-async def test_what_waits_becomes_one_batch_up_to_the_cost() -> None:
+async def test_what_waits_becomes_one_batch_up_to_the_cost_which_a_single_item_may_exceed() -> None:
     model = Model()
     async with batcher(model, max_batch=10).running() as target:
-        tasks = await queued(target, model, [4, 5, 6, 2])
+        tasks = await queued(target, model, [4, 5, 6, 2, 50])
         model.gate.set()
-        assert [await task for task in tasks] == [2, 8, 10, 12, 4]
-    assert model.batches == [[1], [4, 5], [6, 2]]
-
-
-async def test_a_single_item_over_the_batch_cost_still_runs() -> None:
-    model = Model()
-    model.gate.set()
-    async with batcher(model, max_batch=10).running() as target:
-        result = await target.submit(50)
-    assert result.result == 100
-    assert result.inference_ms >= 0
+        assert [await task for task in tasks] == [2, 8, 10, 12, 4, 100]
+    assert model.batches == [[1], [4, 5], [6, 2], [50]]
 
 
 async def test_the_departed_and_the_expired_never_reach_the_model() -> None:

@@ -67,6 +67,7 @@ async def test_a_request_in_time_passes_with_its_budget_and_id() -> None:
     assert (reply.status_code, reply.text, reply.headers["x-request-id"]) == (200, "5", "abc")
     assert app.budget is not None
     assert app.budget.total_s == 4
+    assert (current_budget.get(), current_trace.get()) == (None, None), "nothing leaks into the caller's context"
 
 
 async def test_at_the_deadline_the_handler_is_cancelled_and_504_is_a_problem() -> None:
@@ -172,29 +173,31 @@ class Wire:
         await app(scope, self.receive, self.send)
 
 
+async def status(app: Any, *messages: Message, method: str = "POST") -> int:
+    """The status that a client gets for these messages."""
+    wire = Wire(*messages)
+    await wire.run(app, method)
+    return int(wire.sent[0]["status"])
+
+
 WHOLE = {"type": "http.request", "body": b"{}", "more_body": False}
 GONE = {"type": "http.disconnect"}
 
 
-async def test_a_hang_up_cancels_the_handler_at_once() -> None:
+@pytest.mark.parametrize("hang_up", [True, False], ids=["a hang-up", "the server's end"])
+async def test_what_ends_a_request_cancels_the_handler_at_once(hang_up: bool) -> None:
     app = App(3_600)
     wire = Wire(WHOLE)
     task = asyncio.create_task(wire.run(guarded(app, max_s=3_600)))
     await until(lambda: app.began)
-    wire.inbox.put_nowait(GONE)
-    async with asyncio.timeout(240):
-        await task
+    if hang_up:
+        wire.inbox.put_nowait(GONE)
+    else:
+        task.cancel()
+    done, _ = await asyncio.wait({task}, timeout=240)
+    assert done
     assert app.cancelled.is_set()
     assert wire.sent == []
-
-
-async def test_cancelling_the_server_cancels_the_handler() -> None:
-    app = App(3_600)
-    task = asyncio.create_task(Wire(WHOLE).run(guarded(app, max_s=3_600)))
-    await until(lambda: app.began)
-    task.cancel()
-    await asyncio.wait({task}, timeout=240)
-    assert app.cancelled.is_set()
 
 
 class Held(App):
@@ -243,18 +246,14 @@ async def test_those_who_wait_for_a_place_get_it_in_turn_and_no_more_wait_than_t
     served = []
 
     async def ask(number: int) -> None:
-        wire = Wire(WHOLE)
-        await wire.run(mesh)
-        served.append((number, wire.sent[0]["status"]))
+        served.append((number, await status(mesh, WHOLE)))
 
     tasks = []
     for number in range(4):
         tasks.append(asyncio.create_task(ask(number)))
         # Past the look for hang-ups, so that the next one comes behind it.
         await asyncio.sleep(0.01)
-    refused = Wire(WHOLE)
-    await refused.run(mesh)
-    assert refused.sent[0]["status"] == 429
+    assert await status(mesh, WHOLE) == 429
     assert (app.began, admission.in_flight) == (2, 2)
     app.go.set()
     await asyncio.gather(*tasks)
@@ -361,20 +360,14 @@ async def test_those_who_send_nothing_but_headers_take_no_place() -> None:
     mesh = guarded(App(), admission=admission)
     idle = [asyncio.create_task(Wire().run(mesh)) for _ in range(UPLOADS_A_PLACE - 1)]
     await asyncio.sleep(0.01)
-    wire = Wire(WHOLE)
-    await wire.run(mesh)
-    assert wire.sent[0]["status"] == 200
+    assert await status(mesh, WHOLE) == 200
     idle.append(asyncio.create_task(Wire().run(mesh)))
     await asyncio.sleep(0.01)
-    refused = Wire(WHOLE)
-    await refused.run(mesh)
-    assert refused.sent[0]["status"] == 429, "more are on their way than are ever wanted"
+    assert await status(mesh, WHOLE) == 429, "more are on their way than are ever wanted"
     for task in idle:
         task.cancel()
     await asyncio.wait(idle)
-    wire = Wire(WHOLE)
-    await wire.run(mesh)
-    assert wire.sent[0]["status"] == 200
+    assert await status(mesh, WHOLE) == 200
 
 
 @pytest.mark.parametrize(("upload_s", "max_s"), [(0.02, 600), (600, 0.05)])
@@ -395,18 +388,14 @@ async def test_a_refused_body_is_drained_without_a_place_and_not_beyond_its_end(
     admission = Admission(1)
     mesh = guarded(App(), admission=admission, max_body=10)
     # Unannounced, and over the limit with its last piece: nothing comes after it.
-    whole = Wire({"type": "http.request", "body": b"x" * 11, "more_body": False})
     async with asyncio.timeout(240):
-        await whole.run(mesh)
-    assert whole.sent[0]["status"] == 413
+        assert await status(mesh, {"type": "http.request", "body": b"x" * 11, "more_body": False}) == 413
     slow = Wire({"type": "http.request", "body": b"x" * 11, "more_body": True})
     draining = asyncio.create_task(slow.run(mesh))
     await asyncio.sleep(0.01)
     assert (draining.done(), admission.in_flight) == (False, 0)
-    others = [Wire(WHOLE) for _ in range(UPLOADS_A_PLACE + 1)]
-    for wire in others:
-        await wire.run(mesh)
-        assert wire.sent[0]["status"] == 200
+    for _ in range(UPLOADS_A_PLACE + 1):
+        assert await status(mesh, WHOLE) == 200
     slow.inbox.put_nowait({"type": "http.request", "body": b"x", "more_body": False})
     await draining
     assert slow.sent[0]["status"] == 413
@@ -424,13 +413,12 @@ async def test_the_body_of_a_request_that_only_reads_is_neither_waited_for_nor_k
 
 @pytest.mark.parametrize("method", ["PUT", "PATCH", "DELETE", "PROPFIND"])
 async def test_every_other_method_needs_a_place(method: str) -> None:
-    wire = Wire(WHOLE)
-    await wire.run(guarded(App(), admission=Admission(0)), method)
-    assert wire.sent[0]["status"] == 429
+    assert await status(guarded(App(), admission=Admission(0)), WHOLE, method=method) == 429
 
 
-async def test_bodies_in_hand_are_bounded_together_and_one_alone_is_not() -> None:
-    admission = Admission(5, max_bytes=1_000)
+async def test_bodies_in_hand_are_bounded_together_and_one_alone_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("services.kit.admission.BODIES_BYTES", 1_000)
+    admission = Admission(5)
     app = Held()
     mesh = guarded(app, admission=admission, max_body=2_000)
     async with client(mesh) as http:
@@ -452,8 +440,9 @@ async def test_bodies_in_hand_are_bounded_together_and_one_alone_is_not() -> Non
         assert (await http.post("/", content=b"x" * 2_000)).status_code == 200
 
 
-async def test_bytes_of_bodies_that_never_came_whole_are_given_back() -> None:
-    admission = Admission(5, max_bytes=1_000)
+async def test_bytes_of_bodies_that_never_came_whole_are_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("services.kit.admission.BODIES_BYTES", 1_000)
+    admission = Admission(5)
     mesh = guarded(App(), admission=admission, max_body=2_000)
     half = {"type": "http.request", "body": b"x" * 900, "more_body": True}
     await Wire(half, GONE).run(mesh)
@@ -486,13 +475,6 @@ async def test_a_body_is_not_kept_beside_what_the_application_makes_of_it() -> N
     finally:
         tracemalloc.stop()
     assert freed > size // 2
-
-
-async def test_nothing_leaks_into_the_callers_context() -> None:
-    async with client(guarded(App())) as http:
-        await http.post("/")
-    assert current_budget.get() is None
-    assert current_trace.get() is None
 
 
 async def test_probes_need_no_budget() -> None:

@@ -56,12 +56,12 @@ async def test_an_adapter_is_used_when_served_and_otherwise_the_base_model_which
         assert (completion.model, completion.missing_adapter) == (used, missing)
 
 
-async def test_an_adapter_unloaded_meanwhile_degrades_to_the_base_model_in_the_same_request() -> None:
-    served, requested = ["base", "answer"], list[str]()
+def changing(served: list[str], requested: list[str]) -> LLM:
+    """A server whose models a test changes: the first is the base, the others are its adapters."""
 
     def reply(request: httpx.Request) -> httpx.Response:
         if request.url.path == "/v1/models":
-            data = [{"id": name, "parent": None if name == "base" else "base"} for name in served]
+            data = [{"id": name, "parent": None if name == served[0] else served[0]} for name in served]
             return httpx.Response(200, json={"data": data})
         name = json.loads(request.content)["model"]
         requested.append(name)
@@ -69,7 +69,12 @@ async def test_an_adapter_unloaded_meanwhile_degrades_to_the_base_model_in_the_s
             return httpx.Response(404, json={"error": {"message": f"The model `{name}` does not exist."}})
         return httpx.Response(200, json={"model": name, "choices": [{"message": {"content": "Paris"}}]})
 
-    model = LLM(ServiceClient("generator", "http://g", http_client(httpx.MockTransport(reply))))
+    return LLM(ServiceClient("generator", "http://g", http_client(httpx.MockTransport(reply))))
+
+
+async def test_an_adapter_unloaded_meanwhile_degrades_to_the_base_model_in_the_same_request() -> None:
+    served, requested = ["base", "answer"], list[str]()
+    model = changing(served, requested)
     assert (await model.chat(ASK, max_tokens=5, allow_s=5, adapter="answer")).missing_adapter == ""
     served.remove("answer")
     completion = await model.chat(ASK, max_tokens=5, allow_s=5, adapter="answer")
@@ -135,18 +140,14 @@ async def test_a_reply_that_the_engines_end_cut_off_is_no_answer() -> None:
         await replying({"model": "m", "choices": choices}).chat(ASK, max_tokens=5, allow_s=1, n=2)
 
 
-async def test_an_empty_content_is_an_empty_text() -> None:
-    model = replying({"choices": [{"message": {"content": None}}]})
-    completion = await model.chat(ASK, max_tokens=5, allow_s=1)
-    assert (completion.text, completion.samples[0].logprob) == ("", None)
-
-
 def saying(logprob: float) -> LLM:
     choice = {"message": {"content": "Paris"}, "logprobs": {"content": [{"logprob": logprob}]}}
     return replying({"choices": [choice]})
 
 
 async def test_a_probability_above_one_is_one_and_what_is_no_number_is_no_reply() -> None:
+    empty = await replying({"choices": [{"message": {"content": None}}]}).chat(ASK, max_tokens=5, allow_s=1)
+    assert (empty.text, empty.samples[0].logprob) == ("", None)
     completion = await saying(0.5).chat(ASK, max_tokens=5, allow_s=1, logprobs=True)
     assert completion.samples[0].token_logprobs == (0.0,)
     for unheard in (math.nan, -math.inf):
@@ -171,25 +172,13 @@ async def test_without_a_tokenizer_tokens_are_estimated_from_above() -> None:
     assert text.startswith(head)
     assert count <= 11
     assert len(head.split()) <= 10
-
-
-async def test_a_refusing_server_is_no_missing_tokenizer() -> None:
     with pytest.raises(ServiceRejected):
         await scripted(lambda _: httpx.Response(401)).count_tokens("x", allow_s=1)
 
 
 async def test_a_server_that_comes_back_with_another_model_is_asked_again() -> None:
     served = ["old"]
-
-    def answer(request: httpx.Request) -> httpx.Response:
-        if request.url.path == "/v1/models":
-            return httpx.Response(200, json={"data": [{"id": served[0]}]})
-        model = json.loads(request.content)["model"]
-        if model != served[0]:
-            return httpx.Response(404)
-        return httpx.Response(200, json={"model": model, "choices": [{"message": {"content": "Paris"}}]})
-
-    model = LLM(ServiceClient("generator", "http://g", http_client(httpx.MockTransport(answer))))
+    model = changing(served, [])
     assert (await model.chat(ASK, max_tokens=5, allow_s=1)).model == "old"
     served[0] = "new"
     with pytest.raises(ServiceRejected):

@@ -17,10 +17,6 @@ def cpu(monkeypatch: pytest.MonkeyPatch, isa: Isa) -> None:
     monkeypatch.setattr(precision, "instruction_set", lambda limit="": isa)
 
 
-def measured(monkeypatch: pytest.MonkeyPatch, fp32: float, bf16: float) -> None:
-    monkeypatch.setattr(precision, "calibrate", lambda seconds: {"fp32": fp32, "bf16": bf16})
-
-
 @pytest.mark.parametrize("model", ["", OTHER])
 @pytest.mark.parametrize("dtype", ["fp32", "bf16", "int8"])
 def test_a_configured_format_is_not_measured(monkeypatch: pytest.MonkeyPatch, dtype: DtypeSetting, model: str) -> None:
@@ -71,13 +67,8 @@ def test_a_gpu_is_looked_for_where_there_is_a_driver_and_torch(monkeypatch: pyte
 
 def test_an_instruction_set_can_be_left_out() -> None:
     assert choose_precision(device="cpu", limit="avx2").reason.endswith("(avx2)")
-    assert choose_precision(model=OTHER, device="cpu", limit="avx2").measured == {}
-
-
-def test_a_cpu_without_bfloat16_is_not_measured(monkeypatch: pytest.MonkeyPatch) -> None:
-    cpu(monkeypatch, Isa.AVX512_VNNI)
-    chosen = choose_precision(model=OTHER, device="cpu")
-    assert (chosen.dtype, chosen.measured) == ("fp32", {})
+    other = choose_precision(model=OTHER, device="cpu", limit="avx2")
+    assert (other.dtype, other.measured) == ("fp32", {}), "without bfloat16 nothing is measured"
 
 
 @pytest.mark.parametrize(("fp32", "bf16", "dtype"), [(9.0, 3.0, "bf16"), (3.1, 3.0, "fp32"), (3.0, 9.0, "fp32")])
@@ -85,7 +76,7 @@ def test_bfloat16_has_to_be_faster_than_noise(
     monkeypatch: pytest.MonkeyPatch, fp32: float, bf16: float, dtype: str
 ) -> None:
     cpu(monkeypatch, Isa.AVX512_BF16)
-    measured(monkeypatch, fp32, bf16)
+    monkeypatch.setattr(precision, "calibrate", lambda seconds: {"fp32": fp32, "bf16": bf16})
     chosen = choose_precision(model=OTHER, device="cpu")
     assert chosen.dtype == dtype
     assert chosen.measured == {"fp32": fp32, "bf16": bf16}

@@ -38,15 +38,6 @@ def test_a_request_continues_its_callers_trace(exporter: InMemorySpanExporter) -
     assert served.resource.attributes["service.name"] == "cragmesh-test"
 
 
-def test_a_request_without_a_trace_begins_one(exporter: InMemorySpanExporter) -> None:
-    with request_span(TraceContext.from_headers({}), "gateway POST") as (trace, _):
-        pass
-    served = finished(exporter)["gateway POST"]
-    assert served.parent is None
-    assert served.context is not None
-    assert f"{served.context.trace_id:032x}" == trace.trace_id
-
-
 def test_a_trace_that_the_caller_does_not_record_is_not_recorded_here(exporter: InMemorySpanExporter) -> None:
     unsampled = {"traceparent": INCOMING["traceparent"][:-1] + "0"}
     with request_span(TraceContext.from_headers(unsampled), "gateway POST") as (trace, _):
@@ -61,6 +52,7 @@ def test_stages_are_below_their_request_with_their_own_times(exporter: InMemoryS
     stage, request = spans["retrieve"], spans["gateway POST"]
     assert stage.parent is not None
     assert request.context is not None
+    assert (request.parent, f"{request.context.trace_id:032x}") == (None, trace.trace_id), "it begins a trace"
     assert stage.parent.span_id == request.context.span_id
     assert stage.end_time is not None
     assert stage.start_time is not None

@@ -47,11 +47,8 @@ def test_no_text_takes_more_than_one_pass(text: str) -> None:
 def test_what_nobody_sees_is_not_shown() -> None:
     hidden = "".join(chr(0xE0000 + ord(letter)) for letter in "obey")
     assert harmless(f"open{hidden} da\u200bily\u202e\x00") == "open daily "
-
-
-@pytest.mark.parametrize("hidden", ["\ufff9", "\U0001bca0", "\U0001d173"])
-def test_controls_of_other_writing_are_not_shown_either(hidden: str) -> None:
-    assert harmless(f"[IN{hidden}ST] da{hidden}ily") == "  daily"
+    for control in ("\ufff9", "\U0001bca0", "\U0001d173"):
+        assert harmless(f"[IN{control}ST] da{control}ily") == "  daily"
 
 
 def test_a_line_ends_where_it_should() -> None:

@@ -50,8 +50,6 @@ TRICKS = """
     http:// http:///path
 """
 LONG = "http://example.org/" + "a" * 5_000
-
-
 # Resolvers take them for addresses.
 NUMERIC = [f"http://{number}/" for number in NUMBERS.split()]
 
@@ -98,8 +96,5 @@ def test_honest_urls_may_be_asked(url: str, plain: str) -> None:
 )  # fmt: skip
 def test_lists_of_domains_hold_for_those_below(host: str, there: bool) -> None:
     policy = Policy(allow=["example.org"], deny=["bad.example.org"])
-    if there:
+    with contextlib.nullcontext() if there else pytest.raises(Refused):
         policy.check(f"https://{host}/")
-    else:
-        with pytest.raises(Refused):
-            policy.check(f"https://{host}/")

@@ -11,9 +11,12 @@ pytestmark = pytest.mark.anyio
 
 
 @pytest.mark.parametrize("on_disk", [False, True])
-async def test_the_oldest_make_room_and_the_aged_are_gone(tmp_path: Path, on_disk: bool) -> None:
+async def test_the_oldest_make_room_and_the_aged_are_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, on_disk: bool
+) -> None:
     clock = Clock()
-    cache = Cache(tmp_path / "cache" if on_disk else None, max_bytes=25, age_s=10, clock=clock)
+    monkeypatch.setattr("services.searcher.cache.time.time", clock)
+    cache = Cache(tmp_path / "cache" if on_disk else None, max_bytes=25, age_s=10)
     for key in ("a", "b", "c"):
         await cache.put(key, b"x" * 9)
         clock.now += 1
@@ -24,7 +27,7 @@ async def test_the_oldest_make_room_and_the_aged_are_gone(tmp_path: Path, on_dis
     assert await cache.get("huge") is None
     cache.close()
     if on_disk:
-        again = Cache(tmp_path / "cache", max_bytes=25, age_s=1e6, clock=clock)
+        again = Cache(tmp_path / "cache", max_bytes=25, age_s=1e6)
         assert await again.get("b") is None, "it was deleted and not only hidden"
         again.close()
 

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, Literal
 from zoneinfo import ZoneInfo
@@ -117,7 +117,7 @@ class Clock:
     """A moment as a calendar sees it."""
 
     now: datetime
-    calendar: Calendar = field(default=Calendar())
+    calendar: Calendar
 
     @classmethod
     def at(cls, moment: datetime, calendar: Calendar) -> "Clock":

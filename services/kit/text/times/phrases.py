@@ -133,10 +133,7 @@ def _business_day(parts: Parts, clock: Clock) -> Period:
     return clock.day(clock.today - timedelta(days=1))
 
 
-@_rule(
-    rf"{_WEEKDAY} {_OF}{_WHICH} week",
-    rf"{_WHICH} week {_OF}(?:on )?{_WEEKDAY}",
-)
+@_rule(rf"{_WEEKDAY} {_OF}{_WHICH} week", rf"{_WHICH} week {_OF}(?:on )?{_WEEKDAY}")
 def _weekday_of_week(parts: Parts, clock: Clock) -> Period:
     weeks = _offset(parts)
     sunday = clock.sunday if weeks < 0 else clock.spoken_sunday
@@ -153,13 +150,12 @@ def _weekday(parts: Parts, clock: Clock) -> Period:
     if which in ("last", "previous", "prior", "preceding"):
         day = monday + timedelta(days=weekday - 7)
         return clock.day(day if day < today else day - timedelta(days=7), "next")
-    if which == "this":
-        if weekday == today.weekday():
-            return clock.day(today, "next")
-        return clock.day(before if clock.business else monday + timedelta(days=weekday), "next")
-    if re.fullmatch(_NEXT, which):
-        return clock.day(before + timedelta(days=14 if weekday == today.weekday() else 7), "next")
-    return clock.day(before, "next")
+    day = before
+    if which == "this" and (weekday == today.weekday() or not clock.business):
+        day = today if weekday == today.weekday() else monday + timedelta(days=weekday)
+    elif re.fullmatch(_NEXT, which):
+        day += timedelta(days=14 if weekday == today.weekday() else 7)
+    return clock.day(day, "next")
 
 
 @_rule(rf"(?:(?P<last>{_LAST}) |this |(?P<next>{_NEXT}) )?weekend")
@@ -169,14 +165,10 @@ def _weekend(parts: Parts, clock: Clock) -> Period:
     return Period(start, start + timedelta(days=2), "range")
 
 
-@_rule(rf"(?:{_THIS} )?{_CALENDAR_UNIT}(?: so far| to date)?", rf"so far this {_CALENDAR_UNIT}")
+@_rule(rf"(?:{_THIS} )?{_CALENDAR_UNIT}(?: so far| to date)?", rf"so far this {_CALENDAR_UNIT}", r"(?P<unit>[wmqy])td")
 def _this_unit(parts: Parts, clock: Clock) -> Period | None:
-    return periods.current(clock, parts["unit"])
-
-
-@_rule(r"(?P<letter>[wmqy])td")
-def _to_date(parts: Parts, clock: Clock) -> Period | None:
-    return periods.current(clock, {"w": "week", "m": "month", "q": "quarter", "y": "year"}[parts["letter"]])
+    letters = {"w": "week", "m": "month", "q": "quarter", "y": "year"}
+    return periods.current(clock, letters.get(parts["unit"], parts["unit"]))
 
 
 @_rule(rf"(?:(?P<which>{_LAST}) (?:calendar |full )?|{_NEXT} ){_CALENDAR_UNIT}")

@@ -56,8 +56,8 @@ def test_every_unit_is_read_behind_a_number(count: int, unit: str) -> None:
     assert (quantity.value, quantity.dimension, quantity.factor) == (Decimal(count), dimension, factor)
 
 
-@given(st.text(max_size=120))
+@given(st.text(max_size=40) | st.text(alphabet="0123456789.,-+/:$€ kmbnte'%andhalfonetwentyhundredmay", max_size=80))
 def test_places_lie_in_the_text_in_order(text: str) -> None:
     places = [(quantity.start, quantity.end) for quantity in find(text.lower())]
     assert places == sorted(places)
-    assert all(start < end for start, end in places)
+    assert all(0 <= start < end <= len(text.lower()) for start, end in places)
