@@ -131,7 +131,8 @@ def test_damaged_lines_are_named_and_skipped(tmp_path: Path, monkeypatch: pytest
 def test_a_file_that_ends_in_the_middle_is_named_after_its_last_line(tmp_path: Path) -> None:
     path = tmp_path / "cut.jsonl.gz"
     noise = random.Random(0)
-    lines = (json.dumps({"query": "q?", "answer": noise.randbytes(500).hex()}) for _ in range(2_000))
+    question = {"query": "q?", "label_kind": "answer"}
+    lines = (json.dumps(question | {"answer": noise.randbytes(500).hex()}) for _ in range(2_000))
     path.write_bytes(gzip.compress("\n".join(lines).encode(), 1)[:-50_000])
     with pytest.raises(BadSource, match=r"cut.jsonl.gz: .*after cut.jsonl.gz:\d+"):
         read(path)
