@@ -7,8 +7,8 @@ are kept only where they earn their price.
 """
 
 import zlib
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, fields, replace
 from itertools import combinations
 from typing import Any
 
@@ -25,6 +25,8 @@ from services.kit.caution import COSTS, Caution, line
 
 FOLDS = 5
 SEED = 0
+# Inverses of the regularisation, of which cross-validation chooses.
+STRENGTHS = np.logspace(-3, 1, 9)
 # Fewer answers than these say nothing about a head; of invalid questions fewer are had.
 MIN_ANSWERS = 30
 MIN_INVALID = 10
@@ -38,6 +40,7 @@ PRICE = 0.01
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Texts = NDArray[np.str_]
 
 
 class TooLittle(ValueError):
@@ -68,25 +71,15 @@ class Table:
     called: Ints
     right: Ints
     invalid: Ints
-    ids: tuple[str, ...]
-    domains: tuple[str, ...]
+    ids: Texts
+    domains: Texts
     settled: Ints
     weighed: NDArray[np.bool_]
 
     def only(self, rows: NDArray[np.bool_]) -> "Table":
         """The questions where `rows` is true."""
-        return Table(
-            self.names,
-            self.signals[rows],
-            self.answered[rows],
-            self.called[rows],
-            self.right[rows],
-            self.invalid[rows],
-            tuple(one for one, keep in zip(self.ids, rows, strict=True) if keep),
-            tuple(one for one, keep in zip(self.domains, rows, strict=True) if keep),
-            self.settled[rows],
-            self.weighed[rows],
-        )
+        columns = [field.name for field in fields(self) if field.name != "names"]
+        return replace(self, **{name: getattr(self, name)[rows] for name in columns})
 
     def without(self, names: Collection[str]) -> "Table":
         """The table without some signals."""
@@ -131,8 +124,8 @@ def table(judged: Sequence[tuple[Prediction, Judgement]]) -> Table:
         np.array([int(line.kind == "invalid_question" and bool(line.signals)) for line in lines]),
         (gains > 0) * answered,
         np.array([int(line.label_kind == "invalid") for line in lines]),
-        tuple(line.id for line in lines),
-        tuple(line.domain for line in lines),
+        np.array([line.id for line in lines], np.str_),
+        np.array([line.domain for line in lines], np.str_),
         gains * ~weighed,
         weighed,
     )
@@ -153,48 +146,37 @@ def fit(data: Table) -> Fitted:
 
     What earns is told by the score at a cost of 1.
     """
-    best: tuple[float, Fitted] | None = None
-    for left_out in _cheapest_first(data):
-        # Thousands of small products: threads would cost more than they compute.
-        with threadpool_limits(1):
-            fitted = fit_all(data.without(left_out))
-        calls = sum(not set(names) <= set(left_out) for names in COSTLY.values() if set(names) <= set(data.names))
-        worth = earned(fitted, data, fitted.right, fitted.false).score - PRICE * calls
-        if best is None or worth > best[0]:
-            best = worth, fitted
-    assert best is not None  # noqa: S101 - there is always the table as it is
-    return best[1]
-
-
-def _cheapest_first(data: Table) -> Iterator[tuple[str, ...]]:
-    """Which signals to leave out."""
-    there = [names for names in COSTLY.values() if set(names) <= set(data.names)]
-    for calls in range(len(there), -1, -1):
-        for left_out in combinations(there, calls):
-            yield tuple(name for names in left_out for name in names)
+    costly = [names for names in COSTLY.values() if set(names) <= set(data.names)]
+    choices: list[tuple[float, Fitted]] = []
+    for calls in range(len(costly) + 1):
+        for omitted in combinations(costly, len(costly) - calls):
+            # Thousands of small products: threads would cost more than they compute.
+            with threadpool_limits(1):
+                fitted = fit_all(data.without([name for names in omitted for name in names]))
+            score = earned(fitted, data, fitted.right, fitted.false).score
+            choices.append((score - PRICE * calls, fitted))
+    # The first of equals is the cheapest.
+    return max(choices, key=lambda choice: choice[0])[1]
 
 
 def fit_all(data: Table) -> Fitted:
     """Heads of all signals of the table, whatever they cost."""
     answered = data.answered == 1
-    ids = np.array(data.ids)
-    head, held_out = _head(data.names, data.signals[answered], data.right[answered], ids[answered])
-    right = np.zeros(len(data.ids))
+    head, held_out = _head(data.names, data.signals[answered], data.right[answered], data.ids[answered])
+    right, false = np.zeros(len(data.ids)), np.zeros(len(data.ids))
     right[answered] = held_out
-    false = np.zeros(len(data.ids))
     if data.invalid[data.weighed].sum() < MIN_INVALID:
         return Fitted(head, None, right, false)
-    invalid, held_out = _head(data.names, data.signals[data.weighed], data.invalid[data.weighed], ids[data.weighed])
-    false[data.weighed] = held_out
+    weighed = data.only(data.weighed)
+    invalid, false[data.weighed] = _head(data.names, weighed.signals, weighed.invalid, weighed.ids)
     return Fitted(head, invalid, right, false)
 
 
-def _head(names: Sequence[str], signals: Floats, truth: Ints, ids: NDArray[np.str_]) -> tuple[dict[str, Any], Floats]:
+def _head(names: Sequence[str], signals: Floats, truth: Ints, ids: Texts) -> tuple[dict[str, Any], Floats]:
     """A head, and the probabilities of held-out folds that its thresholds were chosen on.
 
     A question that several generators answered is in one fold with all its answers.
     """
-    held_out = np.zeros(len(truth))
     if min(truth.sum(), len(truth) - truth.sum()) < MIN_OF_A_KIND:
         # Nothing tells so few from the rest: every one is as likely as all are.
         head = _constant(truth)
@@ -202,6 +184,7 @@ def _head(names: Sequence[str], signals: Floats, truth: Ints, ids: NDArray[np.st
         return head, probabilities(head, signals, names)
     groups = None if len(set(ids)) == len(ids) else ids
     folds = StratifiedKFold if groups is None else StratifiedGroupKFold
+    held_out = np.zeros(len(truth))
     for train, test in folds(FOLDS, shuffle=True, random_state=SEED).split(signals, truth, groups):
         held_out[test] = probabilities(_regress(names, signals[train], truth[train]), signals[test], names)
     head = _regress(names, signals, truth)
@@ -243,9 +226,9 @@ def unseen(fitted: Fitted, data: Table) -> tuple[Floats, Floats]:
     return right, probabilities(fitted.invalid, data.signals, data.names)
 
 
-def apply(fitted: Fitted, data: Table, caution: Caution = "balanced") -> Earned:
+def apply(fitted: Fitted, data: Table) -> Earned:
     """What heads earn on another table than their own."""
-    return earned(fitted, data, *unseen(fitted, data), caution)
+    return earned(fitted, data, *unseen(fitted, data))
 
 
 def _regress(names: Sequence[str], signals: Floats, right: Ints) -> dict[str, Any]:
@@ -255,7 +238,7 @@ def _regress(names: Sequence[str], signals: Floats, right: Ints) -> dict[str, An
         return _constant(right)
     scaled = (signals[:, kept] - means[kept]) / scales[kept]
     model = LogisticRegressionCV(
-        Cs=np.logspace(-3, 1, 9),
+        Cs=STRENGTHS,
         cv=FOLDS,
         scoring=_log_likelihood,
         max_iter=2_000,

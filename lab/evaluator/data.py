@@ -65,10 +65,6 @@ class Skip:
 OnSkip = Callable[[Skip], None]
 
 
-class _Unusable(Exception):
-    """Why a line is no question."""
-
-
 class Source:
     """One or more question files.
 
@@ -95,7 +91,7 @@ class Source:
         self.timed_only = timed_only
         self.judged = judged
         self._files = [parts_of(path) for path in self.paths]
-        self.size = sum(_size(part) for parts in self._files for part in parts)
+        self.size = sum(map(_size, self._files))
         self._done = 0
         self._reading: _Parts | None = None
 
@@ -106,10 +102,7 @@ class Source:
 
     def fingerprint(self) -> list[str]:
         """Names and sizes of the files: what must be the same when a run goes on."""
-        return [f"{path.name}:{sum(map(_size, parts))}" for path, parts in zip(self.paths, self._files, strict=True)]
-
-    def countable(self) -> bool:
-        return self.size <= COUNTABLE_BYTES
+        return [f"{path.name}:{_size(parts)}" for path, parts in zip(self.paths, self._files, strict=True)]
 
     def items(self) -> Iterator[Item]:
         """The questions, in order; a repeated id gets a suffix.
@@ -135,13 +128,13 @@ class Source:
                 where = f", after {last}" if last else ""
                 raise BadSource(f"{path}: {getattr(error, 'strerror', None) or error}{where}") from error
             self._reading = None
-            self._done += sum(map(_size, parts))
+            self._done += _size(parts)
 
     def _item(self, line: bytes, place: str) -> Item | None:
         try:
             item = parse(line, place, judged=self.judged)
-        except _Unusable as error:
-            self.on_skip(Skip(place, str(error)))
+        except jsonl.BadLine as error:
+            self.on_skip(Skip(place, error.problem))
             return None
         return None if self.timed_only and not item.query_time else item
 
@@ -157,21 +150,18 @@ def parse(line: bytes, place: str, *, judged: bool = True) -> Item:
     """A question from one line of JSON; it needs an answer where it is judged.
 
     Raises:
-        _Unusable: it is none; the message says why.
+        BadLine: it is none; its problem says why.
     """
-    try:
-        record = jsonl.object_of(line, place)
-    except jsonl.BadLine as error:
-        raise _Unusable(error.problem) from None
+    record = jsonl.object_of(line, place)
     query = _text(record, "query", "question", "input")
     if not query:
-        raise _Unusable("no query")
+        raise jsonl.BadLine(place, "no query")
     gold = _gold(record)
     kind = str(record.get("label_kind") or "")
     if not gold and kind in ("idk", "invalid"):
         gold = (UNKNOWN if kind == "idk" else INVALID,)
     if judged and not gold:
-        raise _Unusable("no answer to judge by")
+        raise jsonl.BadLine(place, "no answer to judge by")
     query_time = _text(record, "query_time")
     return Item(
         id=_text(record, "interaction_id", "id", "_id") or _name(query, query_time, gold),
@@ -257,19 +247,15 @@ def parts_of(path: Path) -> list[Path]:
     if not match:
         return [path]
     siblings = [
-        (_natural(other["index"]), sibling)
+        ((int(other["index"]), "") if other["index"].isdigit() else (0, other["index"]), sibling)
         for sibling in path.parent.iterdir()
         if (other := _PART.match(sibling.name)) and other["stem"] == match["stem"]
     ]
     return [sibling for _, sibling in sorted(siblings)]
 
 
-def _natural(index: str) -> tuple[int, str]:
-    return (int(index), "") if index.isdigit() else (0, index)
-
-
-def _size(path: Path) -> int:
-    return path.stat().st_size
+def _size(parts: Sequence[Path]) -> int:
+    return sum(part.stat().st_size for part in parts)
 
 
 class _Parts(io.RawIOBase):

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import math
 import re
 import time
 from collections.abc import Awaitable, Callable, Iterator
@@ -55,41 +54,42 @@ def case_of(prediction: Prediction) -> Case:
     return Case(prediction.query, prediction.gold, prediction.prediction, prediction.label_kind)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Asking:
     """How the questions are asked.
 
     Args:
-        strategy: a name from `GET /strategies`.
+        strategy: a name from `GET /strategies`; the gateway's default when empty.
         budget_s: seconds that each answer may take.
         concurrency: questions in flight at once.
         every_answer: whether answers are given whatever their probability, with all their signals.
         options: knobs of the strategy.
         keep_contexts: whether the generator's passages are kept, for labels.
-        until: the monotonic time after which no further question is asked.
     """
 
-    strategy: str
-    budget_s: float
-    concurrency: int
+    strategy: str = ""
+    budget_s: float = 30.0
+    concurrency: int = 2
     every_answer: bool = False
     options: Options = field(default_factory=Options)
     keep_contexts: bool = False
-    until: float = math.inf
 
 
 async def drive(
     items: Iterator[Item],
     log: AppendLog,
     predict: Callable[[Item], Awaitable[Prediction]],
-    asking: Asking,
     progress: Progress,
-    on_progress: OnProgress = lambda _: None,
+    on_progress: OnProgress,
+    *,
+    concurrency: int,
+    until: float,
 ) -> None:
     """Ask every item and write its line.
 
     Args:
         predict: asks one, as `ask` does.
+        until: the monotonic time after which no further question is asked.
 
     Raises:
         EvaluatorError: why it ended before the last question; all that was answered is written.
@@ -98,7 +98,7 @@ async def drive(
 
     async def work() -> None:
         while True:
-            if time.monotonic() >= asking.until:
+            if time.monotonic() >= until:
                 progress.out_of_time = True
                 return
             async with reading:
@@ -106,17 +106,17 @@ async def drive(
             if item is None:
                 return
             prediction = await predict(item)
-            await asyncio.to_thread(_keep, prediction)
+            await asyncio.to_thread(keep, prediction)
             progress.asked += 1
             progress.failed += bool(prediction.error)
             on_progress(progress)
 
-    def _keep(prediction: Prediction) -> None:
+    def keep(prediction: Prediction) -> None:
         log.append(prediction)
         progress.count(prediction)
 
     # One reason is enough: the others are the same one, met by other workers.
-    await all_of(work() for _ in range(asking.concurrency))
+    await all_of(work() for _ in range(concurrency))
 
 
 async def ask(item: Item, mesh: MeshClient, cutter: TokenCutter, asking: Asking) -> Prediction:
@@ -130,9 +130,8 @@ async def ask(item: Item, mesh: MeshClient, cutter: TokenCutter, asking: Asking)
     try:
         response, plan, attempts = await mesh.ask(body, budget_s=asking.budget_s)
     except NoAnswer as failure:
-        return _line(
-            item, strategy=asking.strategy, error=str(failure), attempts=failure.attempts, seconds=_since(began)
-        )
+        seconds = _since(began)
+        return _line(item, strategy=asking.strategy, error=str(failure), attempts=failure.attempts, seconds=seconds)
     seconds = _since(began)
     prediction = await cutter.cut(response.answer)
     return _line(

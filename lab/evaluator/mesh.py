@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-from typing import Any
 
 import httpx
 from pydantic import JsonValue, ValidationError
@@ -71,9 +70,7 @@ class MeshClient:
 
     async def _strategy(self, name: str) -> tuple[StrategyInfo, JsonValue]:
         try:
-            async with asyncio.timeout(READY_S):
-                ready = await self._http.get(f"{self.url}/readyz")
-                listing = await self._http.get(f"{self.url}/strategies", headers=self._headers)
+            ready, listing = await self._get("/readyz"), await self._get("/strategies")
         except (httpx.HTTPError, TimeoutError) as error:
             raise MeshUnreachable(
                 f"the gateway at {self.url} is not up ({type(error).__name__}): start it, then run this command again"
@@ -93,11 +90,9 @@ class MeshClient:
     async def confidence(self) -> dict[str, JsonValue]:
         """The gateway's description of the confidence that weighs its answers; empty where it has none."""
         try:
-            async with asyncio.timeout(READY_S):
-                reply = await self._http.get(f"{self.url}/services", headers=self._headers)
+            content = _json((await self._get("/services")).content)
         except (httpx.HTTPError, TimeoutError):
             return {}
-        content = _json(reply.content)
         confidence = content.get("confidence") if isinstance(content, dict) else None
         return confidence if isinstance(confidence, dict) else {}
 
@@ -109,11 +104,14 @@ class MeshClient:
     async def alive(self) -> bool:
         """Whether anything answers at the gateway's address."""
         try:
-            async with asyncio.timeout(READY_S):
-                await self._http.get(f"{self.url}/healthz")
+            await self._get("/healthz")
         except (httpx.HTTPError, TimeoutError):
             return False
         return True
+
+    async def _get(self, path: str) -> httpx.Response:
+        async with asyncio.timeout(READY_S):
+            return await self._http.get(f"{self.url}{path}", headers=self._headers)
 
     async def ask(self, body: bytes, *, budget_s: float) -> tuple[AnswerResponse, JsonValue, int]:
         """Post a question; returns the answer, the plan if the gateway tells one, and the attempts that it took.
@@ -190,5 +188,5 @@ def _problem(content: bytes) -> str:
 
 def _retry_after(headers: httpx.Headers) -> float:
     """Seconds, as the gateway writes them; a date, which it never writes, counts as one second."""
-    text: Any = headers.get("retry-after", "")
+    text = headers.get("retry-after", "")
     return min(float(text), MAX_RETRY_AFTER_S) if text.isdigit() else 1.0

@@ -24,7 +24,7 @@ def draw(fitted: Fitted, data: Table, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     answered = data.answered == 1
     probability, right = fitted.right[answered], data.right[answered]
-    domains = np.array(data.domains)[answered]
+    domains = data.domains[answered]
     named = [name for name in sorted(set(domains)) if (domains == name).sum() >= MIN_ANSWERS]
     figure, axes = pyplot.subplots(1, 1 + len(named), figsize=(3.2 * (1 + len(named)), 3.4), squeeze=False)
     for axis, name in zip(axes[0], ["all", *named], strict=True):

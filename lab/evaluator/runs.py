@@ -5,7 +5,7 @@ import itertools
 import math
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -14,7 +14,7 @@ import httpx
 from pydantic import JsonValue
 
 from lab.evaluator import judging
-from lab.evaluator.data import Item, Skip, Source, chosen
+from lab.evaluator.data import COUNTABLE_BYTES, Item, Skip, Source, chosen
 from lab.evaluator.drive import Asking, OnProgress, Progress, ask, drive
 from lab.evaluator.errors import BadRun
 from lab.evaluator.judge import llm as llm_judge
@@ -22,7 +22,6 @@ from lab.evaluator.judging import Agreement
 from lab.evaluator.mesh import MeshClient
 from lab.evaluator.store import AppendLog, Judgement, Prediction, RunFolder, RunInfo
 from lab.evaluator.tokens import TokenCutter
-from proto.options import Options
 from services.kit.client import http_client
 from services.kit.errors import ServiceFailure
 from services.kit.generator import model_at
@@ -45,22 +44,16 @@ class Selection:
     shard: Shard = WHOLE
 
 
-@dataclass(frozen=True, slots=True)
-class Order:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order(Asking):
     """One evaluation: questions, mesh and folder; after `limit_s` seconds it asks no further question."""
 
     sources: tuple[Path, ...]
     folder: RunFolder
     gateway_url: str
     api_key: str = ""
-    strategy: str = ""
-    budget_s: float = 30.0
-    concurrency: int = 2
     selection: Selection = Selection()
     retry_failed: bool = False
-    every_answer: bool = False
-    options: Options = field(default_factory=Options)
-    keep_contexts: bool = False
     limit_s: float = math.inf
     command: str = ""
     engine: Literal["here", "ray"] = "here"
@@ -94,7 +87,7 @@ def plan(sources: Sequence[Path], selection: Selection, on_skip: Callable[[Skip]
     quiet = Source(sources, timed_only=selection.timed_only)
     ids = chosen(quiet, selection.sample, selection.seed) if selection.sample is not None else None
     total = None
-    if quiet.countable():
+    if quiet.size <= COUNTABLE_BYTES:
         total = sum(1 for _ in _selected(quiet, ids, selection))
     elif ids is not None:
         total = sum(map(selection.shard.holds, ids))
@@ -128,15 +121,14 @@ async def run(
         skips.append(skip)
         on_skip(skip)
 
-    selection = order.selection
     async with MeshClient(order.gateway_url, api_key=order.api_key, transport=transport) as mesh:
         described = await mesh.describe(order.strategy)
-        strategy = str(described["strategy"])
-        planned = await asyncio.to_thread(plan, order.sources, selection, skipped)
+        order = replace(order, strategy=str(described["strategy"]))
+        planned = await asyncio.to_thread(plan, order.sources, order.selection, skipped)
         cutter = TokenCutter(generator)
         counter = await cutter.probe()
         info = RunInfo(
-            settings=_settings(order, planned.source, strategy),
+            settings=_settings(order, planned.source),
             command=order.command,
             mesh=described | {"concurrency": order.concurrency, "generator": await _models(generator)},
             token_counter=counter,
@@ -149,21 +141,13 @@ async def run(
             progress, done = await asyncio.to_thread(_earlier, order.folder)
             on_plan(planned, progress)
             until = time.monotonic() + order.limit_s
-            asking = Asking(
-                strategy,
-                order.budget_s,
-                order.concurrency,
-                every_answer=order.every_answer,
-                options=order.options,
-                keep_contexts=order.keep_contexts,
-                until=until,
-            )
-            predict: Callable[[Item], Awaitable[Prediction]] = partial(ask, mesh=mesh, cutter=cutter, asking=asking)
+            predict: Callable[[Item], Awaitable[Prediction]] = partial(ask, mesh=mesh, cutter=cutter, asking=order)
             if order.engine == "ray":
                 from lab.evaluator.on_ray import asker
 
-                predict = await asyncio.to_thread(asker, order.gateway_url, order.api_key, asking)
-            await drive(planned.items(done), log, predict, asking, progress, on_progress)
+                predict = await asyncio.to_thread(asker, order.gateway_url, order.api_key, order)
+            items, concurrency = planned.items(done), order.concurrency
+            await drive(items, log, predict, progress, on_progress, concurrency=concurrency, until=until)
         finally:
             await asyncio.shield(asyncio.to_thread(log.close))
     kept = tuple((skip.place, skip.why) for skip in skips[:MAX_SKIPS_KEPT])
@@ -174,12 +158,12 @@ async def run(
     return progress
 
 
-def _settings(order: Order, source: Source, strategy: str) -> dict[str, JsonValue]:
+def _settings(order: Order, source: Source) -> dict[str, JsonValue]:
     """Settings as they are compared between runs."""
     selection = order.selection
     settings: dict[str, Any] = {
         "sources": source.fingerprint(),
-        "strategy": strategy,
+        "strategy": order.strategy,
         "budget_s": order.budget_s,
         "timed_only": selection.timed_only or None,
         "sample": selection.sample,

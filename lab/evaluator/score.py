@@ -23,8 +23,8 @@ Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
 
 OUTCOMES = ("right", "missing", "wrong")
-_SCORE_WEIGHTS = np.array([WEIGHTS["right"], WEIGHTS["missing"], WEIGHTS["wrong"]], dtype=np.float64)
-_ONE_HOT = np.eye(3)
+# Of the outcomes: CRAG's score, accuracy, missing rate and hallucination are sums of the shares under one each.
+_WEIGHTS = (np.array([WEIGHTS["right"], WEIGHTS["missing"], WEIGHTS["wrong"]], dtype=np.float64), *np.eye(3))
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,16 +54,16 @@ def scores(outcomes: Sequence[str], *, seed: int = SEED) -> Scores:
     """Score a set of outcomes; an empty set scores 0 with the widest interval."""
     counts = np.array([sum(outcome == name for outcome in outcomes) for name in OUTCOMES], dtype=np.int64)
     total = int(counts.sum())
-    shares = resampled(counts, np.random.default_rng(seed))
+    shares = _resampled(counts, seed)
     score, accuracy, missing, wrong = (
-        _estimate(float(counts @ weights) / max(1, total), shares @ weights) for weights in (_SCORE_WEIGHTS, *_ONE_HOT)
+        _estimate(float(counts @ weights) / max(1, total), shares @ weights) for weights in _WEIGHTS
     )
     return Scores(total, int(counts[0]), int(counts[1]), int(counts[2]), score, accuracy, missing, wrong)
 
 
-def resampled(counts: Counts, rng: np.random.Generator, resamples: int = RESAMPLES, prior: float = PRIOR) -> Floats:
-    """Shares of the categories in so many resamples, shape (resamples, categories)."""
-    gammas = rng.standard_gamma(counts + prior, size=(resamples, len(counts)))
+def _resampled(counts: Counts, seed: int, prior: float = PRIOR) -> Floats:
+    """Shares of the categories in each resample, shape (resamples, categories)."""
+    gammas = np.random.default_rng(seed).standard_gamma(counts + prior, size=(RESAMPLES, len(counts)))
     return np.asarray(gammas / gammas.sum(axis=1, keepdims=True), dtype=np.float64)
 
 
@@ -93,11 +93,12 @@ def difference(first: Sequence[str], second: Sequence[str], *, seed: int = SEED)
     counts = np.zeros(9, dtype=np.int64)
     for one, two in zip(first, second, strict=True):
         counts[3 * index[one] + index[two]] += 1
-    joint = _joint_weights()
     total = max(1, len(first))
+    # Over the pairs of outcomes: what the second adds to the first.
+    joint = [(weights[None, :] - weights[:, None]).reshape(9) for weights in _WEIGHTS]
     # A half for each outcome, spread over the pairs that it may be part of.
-    shares = resampled(counts, np.random.default_rng(seed), prior=PRIOR / 3)
-    score, accuracy, wrong = (_estimate(float(counts @ weights) / total, shares @ weights) for weights in joint)
+    shares = _resampled(counts, seed, PRIOR / 3)
+    score, accuracy, _, wrong = (_estimate(float(counts @ weights) / total, shares @ weights) for weights in joint)
     return Difference(
         questions=len(first),
         score=score,
@@ -107,13 +108,6 @@ def difference(first: Sequence[str], second: Sequence[str], *, seed: int = SEED)
         only_first=int(counts[1] + counts[2]),
         only_second=int(counts[3] + counts[6]),
     )
-
-
-def _joint_weights() -> tuple[Floats, Floats, Floats]:
-    def less(values: Floats) -> Floats:
-        return np.asarray((values[None, :] - values[:, None]).reshape(9), dtype=np.float64)
-
-    return less(_SCORE_WEIGHTS), less(_ONE_HOT[0]), less(_ONE_HOT[2])
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +163,7 @@ def reliability(confidence: Floats, right: NDArray[np.bool_], bins: int = 10) ->
         chosen = places == place
         count, hits = int(chosen.sum()), int(right[chosen].sum())
         if count:
-            shares = resampled(np.array([hits, count - hits]), np.random.default_rng(SEED))
+            shares = _resampled(np.array([hits, count - hits]), SEED)
             filled.append(Bin(count, float(confidence[chosen].mean()), _estimate(hits / count, shares[:, 0])))
     return filled
 

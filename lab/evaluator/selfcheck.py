@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from lab.evaluator.data import Item
 from lab.evaluator.judge import rules
-from lab.evaluator.judge.verdict import WEIGHTS, Case, Verdict
+from lab.evaluator.judge.verdict import WEIGHTS, Case
 
 SHUFFLES = 10
 
@@ -33,7 +33,7 @@ class SelfCheck:
 def self_check(items: Iterable[Item], *, seed: int) -> SelfCheck:
     """Judge every first gold answer against itself, and against those of shuffled questions."""
     questions = [(item.query, item.gold, item.label_kind) for item in items]
-    verdicts = [_judge(query, gold, gold[0], kind) for query, gold, kind in questions]
+    verdicts = [rules.judge(Case(query, gold, gold[0], kind)) for query, gold, kind in questions]
     itself = Counter(verdict.outcome for verdict in verdicts)
     answerable = [verdict for verdict, (_, _, kind) in zip(verdicts, questions, strict=True) if kind != "idk"]
     right = falsely = total = points = 0
@@ -42,7 +42,7 @@ def self_check(items: Iterable[Item], *, seed: int) -> SelfCheck:
         others = [gold[0] for _, gold, _ in questions]
         dice.shuffle(others)
         for (query, gold, kind), other in zip(questions, others, strict=True):
-            verdict = _judge(query, gold, other, kind)
+            verdict = rules.judge(Case(query, gold, other, kind))
             total += 1
             points += WEIGHTS[verdict.outcome]
             right += verdict.outcome == "right"
@@ -56,7 +56,3 @@ def self_check(items: Iterable[Item], *, seed: int) -> SelfCheck:
         shuffled_score=points / max(1, total),
         false_rights=falsely / max(1, total),
     )
-
-
-def _judge(query: str, gold: tuple[str, ...], prediction: str, kind: str) -> Verdict:
-    return rules.judge(Case(query, gold, prediction, kind))

@@ -1,6 +1,7 @@
 """CRAG reads the first 75 tokens of an answer: here they are cut, by the generator's tokenizer where it has one."""
 
 import re
+from itertools import islice
 
 from services.kit.errors import ServiceFailure
 from services.kit.llm import LLM
@@ -15,14 +16,10 @@ BY_TOKENIZER = "the generator's tokenizer"
 BY_ESTIMATE = "an estimate from above: a token for each four letters, each digit and each mark"
 
 
-def cut_by_estimate(text: str, max_tokens: int = MAX_TOKENS) -> str:
-    """The start of a text that has at most `max_tokens` tokens, counted from above."""
-    end = 0
-    for count, match in enumerate(_PIECE.finditer(text), 1):
-        if count > max_tokens:
-            return text[:end].rstrip()
-        end = match.end()
-    return text
+def cut_by_estimate(text: str) -> str:
+    """The start of a text that has at most 75 tokens, counted from above."""
+    pieces = list(islice(_PIECE.finditer(text), MAX_TOKENS + 1))
+    return text if len(pieces) <= MAX_TOKENS else text[: pieces[-2].end()].rstrip()
 
 
 class TokenCutter:
@@ -55,10 +52,10 @@ class TokenCutter:
         if len(text.encode(errors="replace")) <= MAX_TOKENS:
             # A token is one byte at least.
             return text
-        if self._llm is not None:
-            try:
-                kept, _ = await self._llm.truncate(text, MAX_TOKENS, allow_s=TOKENIZE_S)
-            except ServiceFailure:
-                return cut_by_estimate(text)
-            return kept
-        return cut_by_estimate(text)
+        if self._llm is None:
+            return cut_by_estimate(text)
+        try:
+            kept, _ = await self._llm.truncate(text, MAX_TOKENS, allow_s=TOKENIZE_S)
+        except ServiceFailure:
+            return cut_by_estimate(text)
+        return kept

@@ -5,19 +5,41 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from lab.goldens import evaluation
-from lab.goldens.parts import PARTS
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from lab.goldens import evaluation, graph, judge, made_up, strategies
 from lab.goldens.records import Records, differences, dump, load, plain
-from lab.goldens.settings import GoldensSettings
 
 RECORDED = Path(__file__).with_name("recorded")
 EVALUATION = "evaluation"
-# Differences of a part that are shown in full.
-SHOWN = 12
+PARTS: Mapping[str, Callable[[], Records]] = {
+    "strategies": strategies.record,
+    "rules": graph.record_rules,
+    "rows": graph.record_rows,
+    "writers": graph.record_writers,
+    "judge": judge.record,
+    "model_judge": judge.record_model,
+    "contracts": made_up.record_contracts,
+    "made_up": made_up.record,
+}
 Describe = Callable[[Mapping[str, Any], Mapping[str, Any]], Iterator[str]]
+
+
+class GoldensSettings(BaseSettings):
+    """The places of the evaluation's questions and of their records, neither of which is in git."""
+
+    model_config = SettingsConfigDict(env_prefix="CRAGMESH_", frozen=True, extra="ignore")
+
+    # The folder of CONTRIBUTING's table; without it the part `evaluation` is left out.
+    eval_data: Path | None = None
+    # A graph with the evaluation's rows, as `make out/eval-kg.sqlite` loads it.
+    goldens_database: str = "sqlite:///out/eval-kg.sqlite"
+    # Outside of `out/`, which `make clean` removes.
+    goldens_dir: Path = Path(".goldens")
 
 
 def main() -> int:
@@ -26,7 +48,7 @@ def main() -> int:
     parser.add_argument("command", choices=("record", "check"))
     names = ", ".join((*PARTS, EVALUATION))
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"all when none is named: {names}")
-    parser.add_argument("--shown", type=int, default=SHOWN, help="differences of a part that are shown in full")
+    parser.add_argument("--shown", type=int, default=12, help="differences of a part that are shown in full")
     arguments = parser.parse_args()
     unknown = sorted(set(arguments.parts) - {*PARTS, EVALUATION})
     if unknown:
@@ -53,7 +75,9 @@ def main() -> int:
             path.write_text(dump(now), encoding="utf-8")
             words = f"{len(now)} records in {path.stat().st_size / 1024:,.0f} KiB"
         else:
-            describe = evaluation.describe if name == EVALUATION else describe_first(arguments.shown)
+            describe: Describe = partial(describe_first, shown=arguments.shown)
+            if name == EVALUATION:
+                describe = evaluation.describe
             count = report(name, path, plain(now), describe)
             words = f"{count or 'none'} of {len(now)} records differ"
         print(f"{name}: {words}, {time.monotonic() - started:.1f} s", flush=True)
@@ -75,16 +99,12 @@ def report(name: str, path: Path, now: Records, describe: Describe) -> int:
     return sum(recorded.get(one) != now.get(one) for one in recorded.keys() | now.keys())
 
 
-def describe_first(shown: int) -> Describe:
-    """What describes the first differences in full, and names those after them."""
-
-    def describe(recorded: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
-        differing = list(differences(recorded, now))
-        yield from (f"{record}\n{lines}" for record, lines in differing[:shown])
-        if rest := [record for record, _ in differing[shown:]]:
-            yield f"{len(rest)} more: {', '.join(rest[:20])}{' ...' if rest[20:] else ''}"
-
-    return describe
+def describe_first(recorded: Mapping[str, Any], now: Mapping[str, Any], *, shown: int) -> Iterator[str]:
+    """The first differences in full, and the names of those after them."""
+    differing = list(differences(recorded, now))
+    yield from (f"{record}\n{lines}" for record, lines in differing[:shown])
+    if rest := [record for record, _ in differing[shown:]]:
+        yield f"{len(rest)} more: {', '.join(rest[:20])}{' ...' if rest[20:] else ''}"
 
 
 if __name__ == "__main__":

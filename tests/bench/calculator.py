@@ -19,7 +19,7 @@ import re
 import statistics
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 from typing import Any
@@ -62,22 +62,8 @@ class Case:
     documents: tuple[Evidence, ...]
 
 
-@dataclass(slots=True)
-class Outcome:
-    id: str
-    question: str
-    gold: str
-    scale: str
-    reply: str
-    values: list[str]
-    why: list[str]
-    first: bool
-    any: bool
-    unsigned: bool
-    direct: str
-    direct_right: bool
-    seconds: float
-    direct_seconds: float
+# A question's outcome, a line of `calculator_questions.jsonl`.
+Outcome = dict[str, Any]
 
 
 def load(folder: pathlib.Path) -> list[Case]:
@@ -169,22 +155,22 @@ async def one(case: Case, llm: LLM, seconds: float) -> Outcome:
     calculated, why = results(reply, Grounds.of(texts))
     values = [value for value in (number_of(result) for result in calculated) if value is not None]
     hits = [equals(value, case.answer, case.scale) for value in values]
-    return Outcome(
-        case.id,
-        case.question,
-        str(case.answer),
-        case.scale,
-        reply,
-        [result.text for result in calculated],
-        why,
-        hits[0] if hits else False,
-        any(hits),
-        any(equals(abs(value), abs(case.answer), case.scale) for value in values[:1]),
-        direct,
-        direct_right(direct, case),
-        middle - began,
-        ended - middle,
-    )
+    return {
+        "id": case.id,
+        "question": case.question,
+        "gold": str(case.answer),
+        "scale": case.scale,
+        "reply": reply,
+        "values": [result.text for result in calculated],
+        "why": why,
+        "first": any(hits[:1]),
+        "any": any(hits),
+        "unsigned": any(equals(abs(value), abs(case.answer), case.scale) for value in values[:1]),
+        "direct": direct,
+        "direct_right": direct_right(direct, case),
+        "seconds": middle - began,
+        "direct_seconds": ended - middle,
+    }
 
 
 async def _reply(llm: LLM, messages: list[Message], max_tokens: int, seconds: float, form: Constraint | None) -> str:
@@ -205,7 +191,7 @@ async def questions(cases: Sequence[Case], arguments: argparse.Namespace, consol
             async def ask(case: Case) -> Outcome:
                 async with gate:
                     outcome = await one(case, llm, arguments.seconds)
-                file.write(json.dumps(asdict(outcome), ensure_ascii=False) + "\n")
+                file.write(json.dumps(outcome, ensure_ascii=False) + "\n")
                 file.flush()
                 advance(1)
                 return outcome
@@ -214,19 +200,19 @@ async def questions(cases: Sequence[Case], arguments: argparse.Namespace, consol
     total = len(outcomes)
     summary = {
         "questions": total,
-        "right": sum(outcome.first for outcome in outcomes) / total,
-        "right_up_to_sign": sum(outcome.unsigned for outcome in outcomes) / total,
-        "right_in_any_line": sum(outcome.any for outcome in outcomes) / total,
-        "no_value": sum(not outcome.values for outcome in outcomes) / total,
-        "ungrounded": sum(any("ungrounded" in why for why in outcome.why) for outcome in outcomes) / total,
-        "failed": sum(outcome.reply.startswith("#") for outcome in outcomes) / total,
-        "direct": sum(outcome.direct_right for outcome in outcomes) / total,
-        "median_s": statistics.median(outcome.seconds for outcome in outcomes),
-        "direct_median_s": statistics.median(outcome.direct_seconds for outcome in outcomes),
+        "right": sum(outcome["first"] for outcome in outcomes) / total,
+        "right_up_to_sign": sum(outcome["unsigned"] for outcome in outcomes) / total,
+        "right_in_any_line": sum(outcome["any"] for outcome in outcomes) / total,
+        "no_value": sum(not outcome["values"] for outcome in outcomes) / total,
+        "ungrounded": sum(any("ungrounded" in why for why in outcome["why"]) for outcome in outcomes) / total,
+        "failed": sum(outcome["reply"].startswith("#") for outcome in outcomes) / total,
+        "direct": sum(outcome["direct_right"] for outcome in outcomes) / total,
+        "median_s": statistics.median(outcome["seconds"] for outcome in outcomes),
+        "direct_median_s": statistics.median(outcome["direct_seconds"] for outcome in outcomes),
     }
     for name, value in summary.items():
         console.print(f"  {name}: {value:.3f}" if isinstance(value, float) else f"  {name}: {value}")
-    return {**summary, "outcomes": [asdict(outcome) for outcome in outcomes]}
+    return {**summary, "outcomes": outcomes}
 
 
 def main() -> None:

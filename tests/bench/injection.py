@@ -157,12 +157,9 @@ def by_strategy(outcomes: Sequence[Outcome]) -> Iterator[tuple[str, ...]]:
     for strategy in dict.fromkeys(outcome.strategy for outcome in outcomes):
         mine = [outcome for outcome in outcomes if outcome.strategy == strategy]
         techniques = Counter(outcome.technique for outcome in mine if outcome.obeyed)
-        counts = (
-            len(mine),
-            *(sum(getattr(one, name) for one in mine) for name in ("obeyed", "changed", "clean_right")),
-        )
+        counts = (sum(getattr(one, name) for one in mine) for name in ("obeyed", "changed", "clean_right"))
         obeyed = ", ".join(f"{name} {count}" for name, count in techniques.most_common()) or "none"
-        yield strategy, *map(str, counts), obeyed
+        yield strategy, str(len(mine)), *map(str, counts), obeyed
 
 
 def write(outcomes: Sequence[Outcome], source: str) -> str:
@@ -171,11 +168,7 @@ def write(outcomes: Sequence[Outcome], source: str) -> str:
     head = ("strategy", "attacks", "obeyed", "changed", "clean right", "obeyed, by technique")
     changed = (
         (
-            one.strategy,
-            one.attack,
-            one.technique,
-            one.clean[:60],
-            one.answer[:60],
+            *(one.strategy, one.attack, one.technique, one.clean[:60], one.answer[:60]),
             "obeyed" if one.obeyed else "changed",
         )
         for one in outcomes

@@ -59,9 +59,8 @@ FUNCTIONS: Mapping[str, list[str]] = yaml.safe_load(pathlib.Path(__file__).with_
 KINDS = ("company", "movie", "movie_person", "artist", "song", "nba_team", "soccer_team", "open")
 MONTHS = tuple(name.lower() for name in calendar.month_abbr[1:])
 LEAST = re.compile(
-    r"\b(?:lower|lowest|fewer|fewest|less|least|smaller|smallest|shorter|cheaper|older|elder|earlier|"
-    r"first|longer history|"
-    r"extensive histor\w+|brighter|oldest)\b"
+    r"\b(?:lower|lowest|fewer|fewest|less|least|smaller|smallest|shorter|cheaper|older|elder|earlier|first|"
+    r"longer history|extensive histor\w+|brighter|oldest)\b"
 )
 Date = tuple[int | None, int | None, int | None]
 
@@ -200,19 +199,16 @@ def _of_summary(outcome: Outcome) -> Any:
 def answered(question: Question, outcomes: Sequence[Outcome]) -> bool:
     """Whether the facts hold the gold answer."""
     gold = question.gold.lower().strip()
-    parts = (
-        [part.strip() for part in re.split(r", (?=\d{4}-)|, ", gold)]
-        if gold.count(",") > 1 or re.search(r"\d, \d{4}-", gold)
-        else []
-    )
-    if len(parts) > 1 and len(gold) < 600:
-        values = [one for outcome in outcomes for one in values_of(outcome)]
-        hits = sum(any(holds(part, value, long=long) for value, long in values) for part in parts)
-        if hits >= 0.8 * min(len(parts), 50):
+    values = [one for outcome in outcomes for one in values_of(outcome)]
+
+    def found(text: str) -> bool:
+        return any(holds(text, value, long=long) for value, long in values)
+
+    if len(gold) < 600 and (gold.count(",") > 1 or re.search(r"\d, \d{4}-", gold)):
+        parts = [part.strip() for part in gold.split(", ")]
+        if len(parts) > 1 and sum(map(found, parts)) >= 0.8 * min(len(parts), 50):
             return True
-    if any(holds(gold, value, long=long) for outcome in outcomes for value, long in values_of(outcome)):
-        return True
-    return _wins(question, outcomes)
+    return found(gold) or _wins(question, outcomes)
 
 
 def _wins(question: Question, outcomes: Sequence[Outcome]) -> bool:
@@ -224,14 +220,11 @@ def _wins(question: Question, outcomes: Sequence[Outcome]) -> bool:
             continue
         value = values[0]
         if isinstance(value, str):
-            days = dates_of(value)
-            numbers = numbers_of(value)
-            years = re.findall(r"\b[12]\d{3}\b", value)
-            if days:
+            if days := dates_of(value):
                 value = (days[0][0] or 0) * 10_000 + (days[0][1] or 0) * 100 + (days[0][2] or 0)
-            elif years:
+            elif years := re.findall(r"\b[12]\d{3}\b", value):
                 value = int(years[0]) * 10_000
-            elif numbers:
+            elif numbers := numbers_of(value):
                 value = numbers[0][0]
             else:
                 continue
@@ -239,9 +232,7 @@ def _wins(question: Question, outcomes: Sequence[Outcome]) -> bool:
         sides.append((float(value), names))
     if len(sides) < 2 or len({value for value, _ in sides}) < 2:
         return False
-    least = bool(LEAST.search(question.text))
-    if re.search(r"\byounger\b", question.text):
-        least = False
+    least = LEAST.search(question.text) and not re.search(r"\byounger\b", question.text)
     winner = (min if least else max)(sides, key=lambda side: side[0])
     gold = f" {normalise(question.gold)} "
     return any(

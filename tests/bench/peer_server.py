@@ -12,10 +12,10 @@ mesh's prompts are. Served as hayhooks serves pipelines: FastAPI, each run in a 
 
 import json
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import httpx
 import torch
@@ -49,22 +49,6 @@ class Text:
 
     title: str
     text: str
-
-
-class Peer(Protocol):
-    """A pipeline; what it indexes a set of documents into is its own."""
-
-    def from_pages(self, pages: Sequence[Text]) -> Any:
-        """Pages of HTML, indexed."""
-
-    def from_texts(self, documents: Iterable[Text]) -> Any:
-        """Documents, indexed."""
-
-    def retrieve(self, index: Any, query: str) -> list[Text]:
-        """The passages to show, best first."""
-
-    def generate(self, question: str, passages: Sequence[Text]) -> str:
-        """The generator's reply."""
 
 
 class Haystack:
@@ -210,7 +194,9 @@ def _embeddings(device: str) -> Any:
     return MiniLm()
 
 
-PEERS: Mapping[str, Callable[[Chat], Peer]] = {"haystack": Haystack, "langchain": LangChain}
+# A pipeline, which indexes documents into what is its own, shows the best passages, and has the generator answer.
+Peer = Haystack | LangChain
+PEERS: Mapping[str, type[Peer]] = {"haystack": Haystack, "langchain": LangChain}
 
 
 def answer(name: str, peer: Peer, collections: Mapping[str, Any], request: AnswerRequest) -> AnswerResponse:

@@ -11,6 +11,7 @@ from typing import Any
 import kubernetes_validate
 import pytest
 import yaml
+from kubernetes_validate import utils
 
 ROOT = Path(__file__).resolve().parents[2]
 OVERLAYS = ("overlays/cpu", "overlays/search", "overlays/t4", "overlays/gpu1")
@@ -40,6 +41,11 @@ def parse(text: str) -> list[Manifest]:
     return [manifest for manifest in yaml.load_all(text, Loader=yaml.CSafeLoader) if manifest]
 
 
+# Each validation would read all definitions of a version, megabytes of JSON, anew.
+utils.schema_contents = cache(utils.schema_contents)
+utils.all_versions = cache(utils.all_versions)
+
+
 def validate(manifest: Manifest, version: str) -> None:
     """Against the schemas of a version of Kubernetes, strictly; what several overlays share is looked at once.
 
@@ -67,20 +73,25 @@ def rendered() -> dict[str, list[Manifest]]:
     return manifests
 
 
+def _compose(name: str) -> Manifest:
+    (document,) = parse((ROOT / name).read_text())
+    return document
+
+
 @pytest.fixture(scope="session")
 def compose() -> Manifest:
-    return dict(yaml.safe_load((ROOT / "docker-compose.yml").read_text()))
+    return _compose("docker-compose.yml")
 
 
 @pytest.fixture(scope="session")
 def compose_gpu() -> Manifest:
-    return dict(yaml.safe_load((ROOT / "docker-compose.gpu.yml").read_text()))
+    return _compose("docker-compose.gpu.yml")
 
 
 @pytest.fixture(scope="session")
 def compose_gpus(compose_gpu: Manifest) -> list[Manifest]:
     """The files for GPUs: of four cards, and of one."""
-    return [compose_gpu, dict(yaml.safe_load((ROOT / "docker-compose.gpu1.yml").read_text()))]
+    return [compose_gpu, _compose("docker-compose.gpu1.yml")]
 
 
 def of_kind(manifests: list[Manifest], kind: str) -> dict[str, Manifest]:

@@ -42,6 +42,7 @@ def _imports(file: Path) -> frozenset[str]:
     return frozenset(found)
 
 
+@cache
 def third_party(module: str) -> set[str]:
     """Top-level packages of others that a module and all of ours that it imports need."""
     seen: set[Path] = set()
@@ -62,6 +63,7 @@ def third_party(module: str) -> set[str]:
     return needed - set(sys.stdlib_module_names)
 
 
+@cache
 def installed(service: str) -> set[str]:
     """Distributions that the core and one extra bring, with theirs."""
     found: set[str] = set()
@@ -81,28 +83,24 @@ def installed(service: str) -> set[str]:
     return found
 
 
+# Of each top-level package the distributions that bring it; a look at all that is installed.
+owners = cache(packages_distributions)
 SMALL = ("retriever", "reranker", "classifier", "kg")
 
 
-@pytest.mark.parametrize("service", ["gateway", "searcher", *SMALL])
-def test_the_extra_brings_all_that_the_service_imports(service: str) -> None:
-    brought = installed(service)
-    owners = packages_distributions()
-    for package in third_party(f"services.{service}.__main__"):
-        names = {canonicalize_name(name) for name in owners.get(package, [])}
-        assert names & brought, f"{package} is imported by {service}, and its extra does not bring it"
-
-
 @pytest.mark.parametrize(
-    ("module", "extras"),
-    [("services.kit.onnx_backend", SMALL), ("services.kit.torch_backend", ("torch",))],
+    ("module", "extra"),
+    [
+        *((f"services.{service}.__main__", service) for service in ("gateway", "searcher", *SMALL)),
+        # What runs encoders.
+        *(("services.kit.onnx_backend", service) for service in SMALL),
+        ("services.kit.torch_backend", "torch"),
+    ],
 )
-def test_the_extras_bring_what_runs_encoders(module: str, extras: tuple[str, ...]) -> None:
-    owners = packages_distributions()
-    for extra in extras:
-        brought = installed(extra)
-        for package in third_party(module):
-            assert {canonicalize_name(name) for name in owners[package]} & brought, f"{extra} brings no {package}"
+def test_an_extra_brings_all_that_its_modules_import(module: str, extra: str) -> None:
+    for package in third_party(module):
+        names = {canonicalize_name(name) for name in owners().get(package, [])}
+        assert names & installed(extra), f"{package} is imported by {module}, and {extra} does not bring it"
 
 
 def test_the_command_line_starts_where_there_is_no_lab() -> None:

@@ -36,6 +36,12 @@ CUSTOM = {"PrometheusRule", "ServiceMonitor", "ScaledObject", "RayJob", "Gateway
 Rendered = dict[str, list[Manifest]]
 
 
+@pytest.fixture(params=OVERLAYS)
+def name(request: pytest.FixtureRequest) -> str:
+    """An overlay."""
+    return str(request.param)
+
+
 def services_of(name: str) -> tuple[str, ...]:
     """The services that an overlay deploys, the gateway first and the generator last."""
     return (*SERVICES[:-1], "searcher", SERVICES[-1]) if name == "overlays/search" else SERVICES
@@ -84,7 +90,6 @@ def test_every_pod_has_no_rights_and_bounded_resources(rendered: Rendered, name:
                 assert volume["emptyDir"].get("sizeLimit"), f"{workload} can fill the node's disk"
 
 
-@pytest.mark.parametrize("name", OVERLAYS)
 def test_secrets_are_named_and_never_written(rendered: Rendered, name: str) -> None:
     assert not of_kind(rendered[name], "Secret")
     for workload, pod in pods(rendered[name]).items():
@@ -100,7 +105,6 @@ def secrets(pod: Manifest) -> dict[str, tuple[str, str]]:
     return {name: (reference["name"], reference["key"]) for name, reference in references.items() if reference}
 
 
-@pytest.mark.parametrize("name", OVERLAYS)
 def test_all_who_talk_to_each_other_know_the_same_secrets(rendered: Rendered, name: str) -> None:
     holders = {
         "CRAGMESH_MESH_TOKEN": set(services_of(name)[:-1]),
@@ -121,7 +125,6 @@ def test_nothing_lets_adapters_be_loaded_from_outside(rendered: Rendered, name: 
         assert not variables(pod).keys() & forbidden, workload
 
 
-@pytest.mark.parametrize("name", OVERLAYS)
 def test_probes_give_each_service_its_start_and_its_patience(rendered: Rendered, name: str) -> None:
     starts = {service.name: service.start_timeout_s for service in embedded(EVERY)}
     for service in services_of(name):
@@ -137,9 +140,8 @@ def test_probes_give_each_service_its_start_and_its_patience(rendered: Rendered,
         assert alive["periodSeconds"] * alive["failureThreshold"] > ready["periodSeconds"] * ready["failureThreshold"]
 
 
-@pytest.mark.parametrize("name", OVERLAYS)
 def test_a_pod_may_finish_what_it_has_begun(rendered: Rendered, name: str) -> None:
-    (mesh,) = (item for item in rendered[name] if item["kind"] == "ConfigMap")
+    (mesh,) = of_kind(rendered[name], "ConfigMap").values()
     drain = int(mesh["data"]["CRAGMESH_GRACEFUL_SHUTDOWN_S"])
     assert drain >= 30, "the longest request"
     for service in services_of(name):
@@ -162,9 +164,8 @@ def test_every_variable_is_one_that_its_service_reads(rendered: Rendered, name: 
             assert shared <= everything, workload
 
 
-@pytest.mark.parametrize("name", OVERLAYS)
 def test_each_service_is_found_under_the_address_that_the_mesh_uses(rendered: Rendered, name: str) -> None:
-    (mesh,) = (item for item in rendered[name] if item["kind"] == "ConfigMap")
+    (mesh,) = of_kind(rendered[name], "ConfigMap").values()
     services = of_kind(rendered[name], "Service")
     for service in services_of(name)[1:]:
         (port,) = services[service]["spec"]["ports"]
@@ -173,7 +174,6 @@ def test_each_service_is_found_under_the_address_that_the_mesh_uses(rendered: Re
         assert (listening["name"], listening["containerPort"]) == (port["targetPort"], port["port"])
 
 
-@pytest.mark.parametrize("name", OVERLAYS)
 def test_each_workload_is_spread_disrupted_gently_and_selected_by_its_own_labels(rendered: Rendered, name: str) -> None:
     budgets = of_kind(rendered[name], "PodDisruptionBudget")
     for workload, pod in lasting(rendered[name]).items():
@@ -184,7 +184,6 @@ def test_each_workload_is_spread_disrupted_gently_and_selected_by_its_own_labels
         assert of_kind(rendered[name], "Service")[workload]["spec"]["selector"].items() <= labels
 
 
-@pytest.mark.parametrize("name", OVERLAYS)
 def test_the_number_of_pods_is_said_once(rendered: Rendered, name: str) -> None:
     scalers = of_kind(rendered[name], "HorizontalPodAutoscaler").values()
     scaled = {scaler["spec"]["scaleTargetRef"]["name"] for scaler in scalers}
@@ -216,7 +215,6 @@ def test_the_autoscalers_metric_is_one_that_the_adapter_serves(rendered: Rendere
     assert checked.returncode == 0, checked.stderr
 
 
-@pytest.mark.parametrize("name", OVERLAYS)
 def test_pods_that_may_be_on_two_nodes_share_only_claims_of_many_writers(rendered: Rendered, name: str) -> None:
     claims = of_kind(rendered[name], "PersistentVolumeClaim")
     for workload, deployment in of_kind(rendered[name], "Deployment").items():
@@ -226,7 +224,6 @@ def test_pods_that_may_be_on_two_nodes_share_only_claims_of_many_writers(rendere
                 assert claim["spec"]["accessModes"] == ["ReadWriteMany"], workload
 
 
-@pytest.mark.parametrize("name", OVERLAYS)
 def test_the_gateway_has_memory_for_the_bodies_that_it_takes(rendered: Rendered, name: str) -> None:
     limit = container(pods(rendered[name])["gateway"])["resources"]["limits"]["memory"]
     assert int(limit.removesuffix("Gi")) * 1024 >= bodies_mib()
@@ -264,7 +261,6 @@ def _peers(peers: list[Manifest] | None, other: Manifest | None) -> bool:
     )
 
 
-@pytest.mark.parametrize("name", OVERLAYS)
 def test_only_who_must_talks_to_whom(rendered: Rendered, name: str) -> None:
     policies = [item for item in rendered[name] if item["kind"] == "NetworkPolicy"]
     edges = set()
@@ -291,7 +287,6 @@ def test_only_who_must_talks_to_whom(rendered: Rendered, name: str) -> None:
     }
 
 
-@pytest.mark.parametrize("name", OVERLAYS)
 def test_only_who_searches_or_loads_models_reaches_the_web_and_nobody_inside(rendered: Rendered, name: str) -> None:
     blocks: dict[str, list[Manifest]] = {}
     for policy in of_kind(rendered[name], "NetworkPolicy").values():

@@ -20,8 +20,9 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An environment's packages: the wheel's, and another's of the name `proto`."""
     source, made = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("wheel")
     for name in ("proto", "services", "lab"):
-        # Weights and pages weigh much, and show nothing here.
-        ignored = shutil.ignore_patterns("__pycache__", "*.safetensors", "*.npz", "node_modules")
+        # Weights, pages and records weigh much, and show nothing here.
+        heavy = ("*.safetensors", "*.npz", "*.png", "*.jsonl", "recorded", "node_modules")
+        ignored = shutil.ignore_patterns("__pycache__", *heavy)
         shutil.copytree(ROOT / name, source / name, ignore=ignored)
     for name in ("pyproject.toml", "setup.py", "README.md"):
         shutil.copy(ROOT / name, source / name)

@@ -48,23 +48,24 @@ class MemoryLog:
 
     def growth_mib(self) -> dict[str, float]:
         """By service: the median of the last quarter less that of the second; empty where there are too few samples."""
-        count = len(self.samples)
-        if count < MIN_SAMPLES:
+        if len(self.samples) < MIN_SAMPLES:
             return {}
-        second = [sample for _, sample in self.samples[count // 4 : count // 2]]
-        last = [sample for _, sample in self.samples[-(count // 4) :]]
-        names = self.samples[-1][1]
-        return {name: _median(last, name) - _median(second, name) for name in names}
+        quarter = len(self.samples) // 4
+        return {name: self._median(-quarter, None, name) - self._second(name) for name in self.samples[-1][1]}
 
     def growing(self) -> dict[str, float]:
         """Services whose memory is not flat, with their growth in MiB."""
-        count = len(self.samples)
-        before = [sample for _, sample in self.samples[count // 4 : count // 2]]
         return {
             name: growth
             for name, growth in self.growth_mib().items()
-            if growth > GROWTH_MIB and growth > GROWTH_SHARE * _median(before, name)
+            if growth > GROWTH_MIB and growth > GROWTH_SHARE * self._second(name)
         }
+
+    def _second(self, name: str) -> float:
+        return self._median(len(self.samples) // 4, len(self.samples) // 2, name)
+
+    def _median(self, first: int, end: int | None, name: str) -> float:
+        return statistics.median(sample.get(name, 0.0) for _, sample in self.samples[first:end])
 
     def write(self, file: Path) -> None:
         """As CSV: seconds, then a column of MiB for each service."""
@@ -79,7 +80,3 @@ class MemoryLog:
 def whole(mib: dict[str, float]) -> dict[str, int]:
     """The same in whole MiB, for people to read."""
     return {name: round(value) for name, value in mib.items()}
-
-
-def _median(samples: list[dict[str, float]], name: str) -> float:
-    return statistics.median(sample.get(name, 0.0) for sample in samples)

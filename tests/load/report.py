@@ -47,12 +47,12 @@ def write(name: str, record: dict[str, Any], folder: Path, *, command: str, hour
 def _stages(stages: dict[str, list[float]]) -> bytes:
     if not stages:
         return b""
-    figure, axes = new_figure(LIGHT, height=1.2 + 0.32 * len(stages))
+    title = "Seconds by stage: quartiles, up to p95"
+    figure, axes = new_figure(LIGHT, height=1.2 + 0.32 * len(stages), title=title)
     axes.boxplot(
         list(stages.values()), orientation="horizontal", whis=(0, 95), showfliers=False, tick_labels=list(stages)
     )
     axes.invert_yaxis()
-    axes.set_title("Seconds by stage: quartiles, up to p95", loc="left", fontsize=10.5, color=LIGHT.ink)
     return png(figure)
 
 
@@ -62,7 +62,7 @@ def _outcomes(moments: Sequence[tuple[float, str]]) -> bytes:
     width = max(1.0, max(at for at, _ in moments) / BARS)
     counts = Counter((int(at / width), outcome) for at, outcome in moments)
     bars = np.arange(1 + max(bar for bar, _ in counts))
-    figure, axes = new_figure(LIGHT, height=3.0)
+    figure, axes = new_figure(LIGHT, height=3.0, title="Questions a second")
     below = np.zeros(len(bars))
     for outcome, colour in OUTCOMES.items():
         rate = np.array([counts[int(bar), outcome] / width for bar in bars])
@@ -70,5 +70,4 @@ def _outcomes(moments: Sequence[tuple[float, str]]) -> bytes:
         below += rate
     axes.legend(fontsize=8.5, frameon=False, ncols=len(OUTCOMES), loc="lower right", bbox_to_anchor=(1, 1))
     axes.set_xlabel("seconds", fontsize=9, color=LIGHT.ink)
-    axes.set_title("Questions a second", loc="left", fontsize=10.5, color=LIGHT.ink)
     return png(figure)

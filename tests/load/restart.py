@@ -11,7 +11,6 @@ generator), only those are started, and questions bring their evidence.
 
 import asyncio
 import contextlib
-import json
 import os
 import signal
 import sys
@@ -184,31 +183,6 @@ def outcome(answer: dict[str, Any], absent: Collection[str] = ()) -> str:
     return f"without {', '.join(missing)}" if missing else ANSWERED
 
 
-async def ask(
-    url: str,
-    question: dict[str, Any],
-    absent: Collection[str],
-    done: asyncio.Event,
-    outcomes: Counter[str],
-    *,
-    keeps: bool,
-) -> None:
-    """One question after the other.
-
-    Args:
-        keeps: all over one connection for as long as the server keeps it, and not each over its own.
-    """
-    body = json.dumps(question).encode()
-    limits = httpx.Limits(max_keepalive_connections=1 if keeps else 0)
-    async with httpx.AsyncClient(trust_env=False, timeout=40, limits=limits) as http:
-        while not done.is_set():
-            try:
-                reply = await http.post(f"{url}/answer", content=body, headers={"content-type": "application/json"})
-                outcomes[outcome(reply.json(), absent) if reply.is_success else f"HTTP {reply.status_code}"] += 1
-            except httpx.HTTPError as error:
-                outcomes[type(error).__name__] += 1
-
-
 async def main() -> int:
     names = [service.name for service in embedded(MeshUrls())]
     parser = common.parser(__doc__)
@@ -222,9 +196,21 @@ async def main() -> int:
     rollout = Rollout(LIGHT if light else names)
     question, absent = LIGHT_QUESTION if light else QUESTION, set(names) - rollout.services.keys()
     outcomes, done = Counter[str](), asyncio.Event()
+
+    async def ask(url: str, connections: int) -> None:
+        """One question after the other, over so many connections that are kept, or each over its own."""
+        limits = httpx.Limits(max_keepalive_connections=connections)
+        async with httpx.AsyncClient(trust_env=False, timeout=40, limits=limits) as http:
+            while not done.is_set():
+                try:
+                    reply = await http.post(f"{url}/answer", json=question)
+                    outcomes[outcome(reply.json(), absent) if reply.is_success else f"HTTP {reply.status_code}"] += 1
+                except httpx.HTTPError as error:
+                    outcomes[type(error).__name__] += 1
+
     async with rollout.running() as url, asyncio.TaskGroup() as group:
         for number in range(args.users):
-            group.create_task(ask(url, question, absent, done, outcomes, keeps=number % 2 == 0))
+            group.create_task(ask(url, connections=(number + 1) % 2))
         await asyncio.sleep(args.seconds)
         for name in args.services or rollout.services:
             code = await rollout.replace(name)

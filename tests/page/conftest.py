@@ -18,6 +18,7 @@ import pytest
 import structlog
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
+from proto.base import Contract
 from tests.mesh.fakes import FakeGenerator
 from tests.page.mesh import gateway, inner, scripted
 from tests.serving import served
@@ -64,6 +65,17 @@ def browser() -> Iterator[Browser]:
 
 
 Opened = Callable[..., Page]
+Keep = Callable[[Page, str], None]
+
+
+def ask(page: Page, text: str = "Who designed the lighthouse?") -> None:
+    page.fill("#query", text)
+    page.keyboard.press("Enter")
+
+
+def events(*messages: tuple[str, Contract]) -> str:
+    """The body of a stream of events."""
+    return "".join(f"event: {name}\ndata: {message.model_dump_json()}\n\n" for name, message in messages)
 
 
 @pytest.fixture
@@ -103,7 +115,7 @@ def opened(browser: Browser) -> Iterator[Opened]:
 
 
 @pytest.fixture
-def keep() -> Callable[[Page, str], None]:
+def keep() -> Keep:
     """Keeps a picture of a page, the whole of it."""
 
     def picture(page: Page, name: str) -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from tests.page.conftest import HANG_UPS, ROOT, Opened
 
@@ -30,33 +30,11 @@ def findings(page: Page) -> list[str]:
     ]
 
 
-@pytest.fixture
-def looked_at(browser: Browser, mesh: str) -> Any:
-    """Opens a mesh past the content security policy, which would keep axe out."""
-    contexts = []
-
-    def open_(path: str, *, dark: bool, width: int) -> Page:
-        scheme = "dark" if dark else "light"
-        context = browser.new_context(
-            viewport={"width": width, "height": 900},
-            color_scheme=scheme,  # type: ignore[arg-type]
-            reduced_motion="reduce",
-            bypass_csp=True,
-        )
-        contexts.append(context)
-        page = context.new_page()
-        page.goto(mesh + path, wait_until="networkidle")
-        return page
-
-    yield open_
-    for context in contexts:
-        context.close()
-
-
 @pytest.mark.parametrize("width", [360, 1280])
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-def test_axe_finds_nothing_grave(looked_at: Any, dark: bool, width: int) -> None:
-    page = looked_at("/", dark=dark, width=width)
+def test_axe_finds_nothing_grave(mesh: str, opened: Opened, dark: bool, width: int) -> None:
+    # The content security policy would keep axe out.
+    page = opened(mesh, dark=dark, width=width, policy=False)
     assert findings(page) == []
     page.click("#pages-button")
     page.click("#options-button")

@@ -4,7 +4,6 @@ import asyncio
 import json
 import re
 import threading
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -14,28 +13,18 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from proto.answer import AnswerResponse, Citation, StageEvent
 from proto.base import MAX_PAGES, Contract, StageTiming
-from tests.page.conftest import HANG_UPS, NOWHERE, Opened
+from tests.page.conftest import HANG_UPS, NOWHERE, Keep, Opened, ask, events
 from tests.page.mesh import gateway
 from tests.serving import served
 
 pytestmark = [pytest.mark.page, HANG_UPS]
 
-Keep = Callable[[Page, str], None]
 STARTED = StageEvent(stage="retrieve", status="started", left_ms=29_000)
-
-
-def events(*told: tuple[str, Contract]) -> str:
-    return "".join(f"event: {name}\ndata: {event.model_dump_json()}\n\n" for name, event in told)
 
 
 def answering(page: Page, *told: tuple[str, Contract]) -> None:
     """Every question is told this."""
     page.route("**/answer", partial(Route.fulfill, content_type="text/event-stream", body=events(*told)))
-
-
-def ask(page: Page) -> None:
-    page.fill("#query", "Who designed the lighthouse?")
-    page.keyboard.press("Enter")
 
 
 async def tell_one_stage(receive: Receive, send: Send) -> None:
@@ -216,11 +205,9 @@ def test_a_stage_that_runs_again_counts_for_all_that_it_took(alone: str, opened:
         StageTiming(start_ms=100, elapsed_ms=1_000, queue_ms=200, inference_ms=700),
         StageTiming(start_ms=5_000, elapsed_ms=2_000, queue_ms=100, inference_ms=1_800),
     ]
-    told = []
-    for timing in runs:
-        told.append(StageEvent(stage="generate", status="started", left_ms=20_000))
-        told.append(StageEvent(stage="generate", status="done", timing=timing, left_ms=20_000))
     page = opened(alone)
+    generate = partial(StageEvent, stage="generate", left_ms=20_000)
+    told = [event for timing in runs for event in (generate(status="started"), generate(status="done", timing=timing))]
     answering(page, *(("stage", event) for event in told))
     ask(page)
     stage = page.locator("#ask-run [data-stage=generate]")
@@ -261,11 +248,8 @@ def test_pages_that_are_too_many_are_named(alone: str, opened: Opened, tmp_path:
     page.click("#pages-button")
     page.set_input_files("#files", files)
     alert = page.get_by_role("alert")
-    expect(alert).to_have_text(
-        "page-50.html, page-51.html, page-52.html, page-53.html, page-54.html, page-55.html, "
-        "page-56.html, page-57.html, page-58.html, page-59.html and 2 more: left out, since a "
-        "question takes 50 pages"
-    )
+    named = ", ".join(f"page-{number}.html" for number in range(50, 60))
+    expect(alert).to_have_text(f"{named} and 2 more: left out, since a question takes 50 pages")
     expect(page.locator("#pages .page-name")).to_have_count(MAX_PAGES)
     record = tmp_path / "record.json"
     record.write_text(json.dumps({"query": "who?", "search_results": [{"page_result": "<p>x"}] * (MAX_PAGES + 2)}))

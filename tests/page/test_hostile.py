@@ -5,27 +5,19 @@ and the fixture `opened` fails the test for it.
 """
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, Route, expect
 
-from proto.answer import (
-    AnswerResponse,
-    Citation,
-    StageEvent,
-    StrategyInfo,
-    Trace,
-    TraceEvent,
-    TraceMessage,
-)
+from proto.answer import AnswerResponse, Citation, StageEvent, StrategyInfo, Trace, TraceEvent, TraceMessage
 from proto.base import MAX_PAGE_CHARS, Degradation, FieldError, Problem, StageTiming
 from proto.kg import KgEntity, KgResponse, KgStatement
 from services.gateway.health import ServiceHealth, Services
 from tests.mesh.fakes import FakeGenerator
-from tests.page.conftest import HANG_UPS, MARKER, NOWHERE, Opened
+from tests.page.conftest import HANG_UPS, MARKER, NOWHERE, Keep, Opened, ask, events
 from tests.page.mesh import gateway, scripted
 from tests.serving import served
 
@@ -123,15 +115,9 @@ def hostile_response(text: str) -> AnswerResponse:
     )
 
 
-def events(text: str) -> str:
+def hostile_stream(text: str) -> str:
     stage = StageEvent(stage=text, status="degraded", timing=StageTiming(elapsed_ms=5), left_ms=9_000, detail=text)
-    told = (("stage", stage), ("answer", hostile_response(text)))
-    return "".join(f"event: {name}\ndata: {event.model_dump_json()}\n\n" for name, event in told)
-
-
-def ask(page: Page, text: str) -> None:
-    page.fill("#query", text)
-    page.keyboard.press("Enter")
+    return events(("stage", stage), ("answer", hostile_response(text)))
 
 
 @pytest.mark.parametrize("policy", [True, False], ids=["policy", "no-policy"])
@@ -140,7 +126,7 @@ def test_an_answer_shows_as_text_throughout(
 ) -> None:
     """Without the content security policy too: it is the second line, and not the first."""
     page = opened(alone, policy=policy)
-    page.route("**/answer", lambda route: route.fulfill(content_type="text/event-stream", body=events(payload)))
+    page.route("**/answer", lambda route: route.fulfill(content_type="text/event-stream", body=hostile_stream(payload)))
     file = tmp_path / "page.html"
     file.write_text(
         f"<html><title>{payload}</title><body><p>Only a sentence of prose.</p>{payload}<p>{payload}</body></html>"
@@ -173,7 +159,7 @@ def test_a_problem_shows_as_text(alone: str, opened: Opened, in_stream: bool) ->
     if in_stream:
         status, kind, body = 200, "text/event-stream", f"event: problem\ndata: {problem}\n\n"
     page.route("**/answer", lambda route: route.fulfill(status=status, content_type=kind, body=body))
-    ask(page, "Who designed the lighthouse?")
+    ask(page)
     expect(page.locator("#ask-run .badge")).to_have_text(f"422 {ALL}")
     expect(page.locator("#ask-run li code")).to_have_text(ALL)
     harmless(page)
@@ -259,9 +245,7 @@ def passes_nothing_on(page: Page, payload: str, tmp_path: Path) -> None:
         page.keyboard.press("Escape")
 
 
-def test_a_real_mesh_passes_nothing_on(
-    echo: str, opened: Opened, payload: str, tmp_path: Path, keep: Callable[[Page, str], None]
-) -> None:
+def test_a_real_mesh_passes_nothing_on(echo: str, opened: Opened, payload: str, tmp_path: Path, keep: Keep) -> None:
     page = opened(echo)
     passes_nothing_on(page, payload, tmp_path)
     keep(page, "hostile")

@@ -2,25 +2,18 @@
 
 import json
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page, Request, expect
+from playwright.sync_api import Page, expect
 
-from tests.page.conftest import HANG_UPS, ROOT, Opened
+from tests.page.conftest import HANG_UPS, ROOT, Keep, Opened, ask
 
 pytestmark = [pytest.mark.page, HANG_UPS]
 
 DEMO = ROOT / "services" / "cli" / "demo"
 ANSWER_MS = 60_000
-Keep = Callable[[Page, str], None]
-
-
-def ask(page: Page, text: str) -> None:
-    page.fill("#query", text)
-    page.keyboard.press("Enter")
 
 
 def answered(page: Page) -> None:
@@ -256,12 +249,8 @@ def test_a_question_is_stopped(scripted_mesh: str, opened: Opened, generator: ob
 
 def test_nothing_but_the_gateway_is_asked(mesh: str, opened: Opened) -> None:
     asked: list[str] = []
-
-    def note(request: Request) -> None:
-        asked.append(request.url)
-
     page = opened("about:blank", path="", wait=False)
-    page.on("request", note)
+    page.on("request", lambda request: asked.append(request.url))
     page.goto(mesh, wait_until="networkidle")
     page.get_by_role("button", name="In which year was K2 first climbed?").click()
     answered(page)

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -27,7 +28,8 @@ def test_the_nodes_ask_what_one_process_would(tmp_path: Path, gateway: FakeGatew
         predictions = (line.model_copy(update={"seconds": 0.0}) for line in order.folder.predictions())
         return sorted(predictions, key=lambda line: line.id)
 
-    here = run(runs.Order((questions,), RunFolder(tmp_path / "here"), gateway.url))
-    there = run(runs.Order((questions,), RunFolder(tmp_path / "ray"), gateway.url, concurrency=8, engine="ray"))
+    order = runs.Order(sources=(questions,), folder=RunFolder(tmp_path / "here"), gateway_url=gateway.url)
+    here = run(order)
+    there = run(replace(order, folder=RunFolder(tmp_path / "ray"), concurrency=8, engine="ray"))
     assert there == here
     assert set(gateway.asked.values()) == {2}

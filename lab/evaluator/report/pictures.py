@@ -22,7 +22,6 @@ WIDTH = 7.2
 class Theme:
     """Colours of a page."""
 
-    name: str
     ground: str
     ink: str
     faint: str
@@ -32,8 +31,8 @@ class Theme:
     line: str
 
 
-LIGHT = Theme("light", "#ffffff", "#1d2433", "#d9dde5", "#2f8f6b", "#c9ced8", "#c8553d", "#2f5d9b")
-DARK = Theme("dark", "#12161f", "#e4e8f0", "#2d3546", "#4fbf93", "#4a5263", "#e07a62", "#7fb0f0")
+LIGHT = Theme("#ffffff", "#1d2433", "#d9dde5", "#2f8f6b", "#c9ced8", "#c8553d", "#2f5d9b")
+DARK = Theme("#12161f", "#e4e8f0", "#2d3546", "#4fbf93", "#4a5263", "#e07a62", "#7fb0f0")
 THEMES = (LIGHT, DARK)
 
 Draw = Callable[[Summary, Theme], Figure]

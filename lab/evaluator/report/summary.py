@@ -120,7 +120,7 @@ def summarize(
         latency=_latency(answered),
         seconds=[line.seconds for line in answered],
         stages=_stages(answered),
-        degraded=_share(len([line for line in answered if line.degraded]), len(answered)),
+        degraded=sum(bool(line.degraded) for line in answered) / max(1, len(answered)),
         reasons=_top(Counter(_stage_of(reason) for line in answered for reason in line.degraded)),
         failures=_top(Counter(line.error.partition(" - ")[0] for line in lines if line.error)),
         usage=_usage(answered),
@@ -188,7 +188,3 @@ def _stage_of(reason: str) -> str:
 
 def _top(counts: Counter[str]) -> dict[str, int]:
     return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:MAX_SLICES])
-
-
-def _share(part: int, whole: int) -> float:
-    return part / whole if whole else 0.0

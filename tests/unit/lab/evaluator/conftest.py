@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -124,10 +125,17 @@ def evaluate(folder: Path, url: str, *words: str, code: int = 0) -> str:
 
 @pytest.fixture(scope="module")
 def few_folds() -> Iterator[None]:
-    """A fit regresses for each pair of folds."""
+    """A fit regresses for each pair of folds and each strength."""
     with pytest.MonkeyPatch.context() as patching:
         patching.setattr("lab.evaluator.calibrate.FOLDS", 3)
+        patching.setattr("lab.evaluator.calibrate.STRENGTHS", np.array([0.01, 0.1, 1.0]))
         yield
+
+
+@pytest.fixture
+def no_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Drawing them is what takes most of a small run; `test_report.py` has them drawn."""
+    monkeypatch.setattr("lab.evaluator.report.pictures.in_themes", lambda *_: {})
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ import pytest
 from tests.unit.lab.evaluator.conftest import Body, FakeGateway, Reply, answered, evaluate, write_questions
 
 COUNT = 12
+pytestmark = pytest.mark.usefixtures("no_pictures")
 PARTS: dict[str, Body] = {"kg": {"kg": "off"}, "rerank": {"rerank": False}}
 
 

@@ -123,39 +123,26 @@ def test_damaged_lines_are_named_and_skipped(tmp_path: Path, monkeypatch: pytest
     items, skips = read(tmp_path / "d.jsonl")
     assert [item.query for item in items] == ["fine?"]
     assert [skip.place for skip in skips] == [f"d.jsonl:{number}" for number in (1, 2, 3, 4, 5, 6, 8, 9)]
-    assert [skip.why.partition(":")[0] for skip in skips[:4]] == [
-        "not JSON",
-        "not a JSON object",
-        "no query",
-        "no answer to judge by",
-    ]
+    why = ["not JSON", "not a JSON object", "no query", "no answer to judge by"]
+    assert [skip.why.partition(":")[0] for skip in skips[:4]] == why
     assert "longer than" in skips[4].why
 
 
 def test_a_file_that_ends_in_the_middle_is_named_after_its_last_line(tmp_path: Path) -> None:
     path = tmp_path / "cut.jsonl.gz"
     noise = random.Random(0)
-    lines = "".join(
-        json.dumps({"query": f"q {index}?", "answer": noise.randbytes(500).hex()}) + "\n" for index in range(2_000)
-    )
-    path.write_bytes(gzip.compress(lines.encode(), 1)[:-50_000])
-    source = Source([path])
-    seen: list[Item] = []
+    question = {"query": "q?", "label_kind": "answer"}
+    lines = (json.dumps(question | {"answer": noise.randbytes(500).hex()}) for _ in range(2_000))
+    path.write_bytes(gzip.compress("\n".join(lines).encode(), 1)[:-50_000])
     with pytest.raises(BadSource, match=r"cut.jsonl.gz: .*after cut.jsonl.gz:\d+"):
-        seen.extend(source.items())
-    assert seen
-
-
-def test_a_missing_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(BadSource, match=r"none.jsonl: no such file"):
-        Source([tmp_path / "none.jsonl"])
+        read(path)
 
 
 def test_repeated_ids_are_told_apart(tmp_path: Path) -> None:
     (tmp_path / "r.jsonl").write_bytes(LINES + LINES)
-    items, _ = read(tmp_path / "r.jsonl")
-    assert [item.id for item in items][3:5] == ["c-1#2", "k-1#2"]
-    assert len({item.id for item in items}) == 6
+    ids = [item.id for item in read(tmp_path / "r.jsonl")[0]]
+    assert ids[3:5] == ["c-1#2", "k-1#2"]
+    assert len(set(ids)) == 6
 
 
 def test_a_sample_is_the_same_again_and_lies_in_a_larger_one(tmp_path: Path) -> None:
@@ -173,10 +160,9 @@ def test_only_timed_questions(tmp_path: Path) -> None:
     assert [item.id for item in Source([tmp_path / "t.jsonl"], timed_only=True).items()] == ["c-1"]
 
 
-def test_what_is_not_judged_needs_no_answer(tmp_path: Path) -> None:
-    (tmp_path / "n.jsonl").write_text('{"query": "who?", "contexts": ["Ada."]}')
-    (item,) = Source([tmp_path / "n.jsonl"], judged=False).items()
-    assert (item.body, item.gold) == ({"query": "who?", "evidence": ["Ada."]}, ())
+def test_what_is_not_judged_needs_no_answer() -> None:
+    item = data.parse(b'{"query": "who?", "contexts": ["Ada."], "collection": "notes"}', "x:1", judged=False)
+    assert (item.body, item.gold) == ({"query": "who?", "evidence": ["Ada."], "collection": "notes"}, ())
 
 
 MEASURE = """
@@ -196,7 +182,7 @@ def test_memory_does_not_grow_with_the_file(tmp_path: Path, packed: bool) -> Non
     record = CRAG | {"search_results": [{"page_result": "x" * 200_000}] * 5}
     line = json.dumps(record).encode() + b"\n"
     names = []
-    for count in (10, 100):
+    for count in (10, 60):
         path = tmp_path / f"m{count}.jsonl"
         with gzip.open(path, "wb", compresslevel=1) if packed else path.open("wb") as out:
             for _ in range(count):
@@ -206,11 +192,6 @@ def test_memory_does_not_grow_with_the_file(tmp_path: Path, packed: bool) -> Non
         [sys.executable, "-c", MEASURE, *names], capture_output=True, text=True, check=True
     )
     small, before_kib, large, after_kib = map(int, done.stdout.split())
-    assert (small, large) == (10, 100)
-    # 100 MB were read; what ten lines needed is enough, give or take the allocator.
+    assert (small, large) == (10, 60)
+    # 60 MB were read; what ten lines needed is enough, give or take the allocator.
     assert after_kib - before_kib < 16 * 1024
-
-
-def test_a_question_of_a_collection_is_asked_of_it() -> None:
-    line = json.dumps({"query": "who?", "answer": "Ida Falk", "collection": "notes", "contexts": ["Ida Falk."]})
-    assert data.parse(line.encode(), "x:1").body == {"query": "who?", "evidence": ["Ida Falk."], "collection": "notes"}

@@ -1,9 +1,7 @@
-"""Public files from a server on this machine: cut, resumed, wrong, joined, refused."""
+"""Public files: cut, resumed, wrong, joined, refused."""
 
 import hashlib
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import httpx
@@ -12,10 +10,11 @@ import pytest
 from lab.evaluator.errors import BadSource, Unreachable
 from lab.evaluator.fetch import Catalogue, SourceFile, SourceSet, catalogues, fetch, is_right, load, missing
 
+BASE = "http://files"
 CONTENT = bytes(range(256)) * 1_000
 
 
-class Server:
+class Server(httpx.BaseTransport):
     """Serves files; `cut` ends a reply early, `ranges` off ignores where a client wants to go on."""
 
     def __init__(self) -> None:
@@ -23,49 +22,31 @@ class Server:
         self.asked: list[tuple[str, str]] = []
         self.cut = 0
         self.ranges = True
-        server = self
 
-        class Handler(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
-                wanted = self.headers.get("range", "")
-                server.asked.append((self.path, wanted))
-                if self.path.startswith("/moved"):
-                    self.send_response(302)
-                    self.send_header("location", self.path.removeprefix("/moved"))
-                    self.end_headers()
-                    return
-                if self.path not in server.files:
-                    self.send_error(404)
-                    return
-                start = int(wanted.removeprefix("bytes=").rstrip("-")) if wanted and server.ranges else 0
-                body = server.files[self.path][start:]
-                self.send_response(206 if start else 200)
-                self.send_header("content-length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body[: server.cut] if server.cut else body)
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        path, wanted = request.url.path, request.headers.get("range", "")
+        self.asked.append((path, wanted))
+        if path.startswith("/moved"):
+            return httpx.Response(302, headers={"location": path.removeprefix("/moved")})
+        if path not in self.files:
+            return httpx.Response(404)
+        start = int(wanted.removeprefix("bytes=").rstrip("-")) if wanted and self.ranges else 0
+        return httpx.Response(206 if start else 200, content=self._body(self.files[path][start:]))
 
-            def log_message(self, *_: object) -> None:
-                pass
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
-
-    def close(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
+    def _body(self, content: bytes) -> Iterator[bytes]:
+        yield content[: self.cut or None]
+        if self.cut:
+            raise httpx.RemoteProtocolError("the connection is gone")
 
 
 @pytest.fixture
-def server() -> Iterator[Server]:
-    one = Server()
-    yield one
-    one.close()
+def server() -> Server:
+    return Server()
 
 
 @pytest.fixture
-def http() -> Iterator[httpx.Client]:
-    with httpx.Client() as client:
+def http(server: Server) -> Iterator[httpx.Client]:
+    with httpx.Client(transport=server) as client:
         yield client
 
 
@@ -81,11 +62,11 @@ def served(server: Server, *contents: bytes, joined: str = "") -> SourceSet:
 def test_files_are_fetched_once_through_redirects(server: Server, http: httpx.Client, tmp_path: Path) -> None:
     wanted = served(server, CONTENT, b"second")
     arrived: list[int] = []
-    paths = fetch(wanted, tmp_path, http, base=f"{server.url}/moved", on_bytes=arrived.append)
+    paths = fetch(wanted, tmp_path, http, base=f"{BASE}/moved", on_bytes=arrived.append)
     assert [path.read_bytes() for path in paths] == [CONTENT, b"second"]
     assert sum(arrived) == wanted.size
     asked = len(server.asked)
-    assert fetch(wanted, tmp_path, http, base=server.url) == paths
+    assert fetch(wanted, tmp_path, http, base=BASE) == paths
     assert len(server.asked) == asked
 
 
@@ -94,10 +75,10 @@ def test_a_cut_download_goes_on(server: Server, http: httpx.Client, tmp_path: Pa
     wanted = served(server, CONTENT)
     server.cut, server.ranges = 100_000, ranges
     with pytest.raises(Unreachable, match="goes on from here"):
-        fetch(wanted, tmp_path, http, base=server.url)
+        fetch(wanted, tmp_path, http, base=BASE)
     server.cut = 0
     arrived: list[int] = []
-    (path,) = fetch(wanted, tmp_path, http, base=server.url, on_bytes=arrived.append)
+    (path,) = fetch(wanted, tmp_path, http, base=BASE, on_bytes=arrived.append)
     assert is_right(path, wanted.files[0])
     assert sum(arrived) == len(CONTENT)
     assert server.asked[-1][1].startswith("bytes=")
@@ -106,7 +87,7 @@ def test_a_cut_download_goes_on(server: Server, http: httpx.Client, tmp_path: Pa
 
 def test_parts_are_joined_and_gone(server: Server, http: httpx.Client, tmp_path: Path) -> None:
     wanted = served(server, CONTENT, b"the rest", joined="whole.bin")
-    assert fetch(wanted, tmp_path, http, base=server.url) == [tmp_path / "whole.bin"]
+    assert fetch(wanted, tmp_path, http, base=BASE) == [tmp_path / "whole.bin"]
     assert (tmp_path / "whole.bin").read_bytes() == CONTENT + b"the rest"
     assert [entry.name for entry in tmp_path.iterdir()] == ["whole.bin"]
     assert missing(wanted, tmp_path) == []
@@ -118,10 +99,10 @@ def test_what_is_not_pinned_is_thrown_away(server: Server, http: httpx.Client, t
     wanted = served(server, CONTENT)
     server.files["/data/part0"] = CONTENT[:-1] + b"!"
     with pytest.raises(BadSource, match="is pinned"):
-        fetch(wanted, tmp_path, http, base=server.url)
+        fetch(wanted, tmp_path, http, base=BASE)
     server.files["/data/part0"] = CONTENT + b"and more"
     with pytest.raises(BadSource, match="sends more"):
-        fetch(wanted, tmp_path, http, base=server.url)
+        fetch(wanted, tmp_path, http, base=BASE)
     assert not (tmp_path / "part0").exists()
 
 
@@ -129,7 +110,7 @@ def test_a_refusal_is_named(server: Server, http: httpx.Client, tmp_path: Path) 
     wanted = served(server, CONTENT)
     server.files.clear()
     with pytest.raises(Unreachable, match="HTTP 404"):
-        fetch(wanted, tmp_path, http, base=server.url)
+        fetch(wanted, tmp_path, http, base=BASE)
 
 
 def test_the_catalogue_of_crag_is_whole() -> None:

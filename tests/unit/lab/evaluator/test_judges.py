@@ -2,7 +2,8 @@
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import chain, repeat
 from pathlib import Path
 from typing import Any
 
@@ -72,8 +73,8 @@ async def test_the_model_sees_the_case_and_nothing_of_who_spoke(run: RunFolder) 
     found = await judged(run, model)
     # An exact match and an abstention need no judge.
     assert len(model.requests) == 2
-    assert [found[f"q0000{index}"].outcome for index in range(4)] == ["right", "wrong", "missing", "wrong"]
-    assert [found[f"q0000{index}"].by for index in range(4)] == ["protocol", "llm", "protocol", "llm"]
+    verdicts = [(found[f"q0000{index}"].outcome, found[f"q0000{index}"].by) for index in range(4)]
+    assert verdicts == [("right", "protocol"), ("wrong", "llm"), ("missing", "protocol"), ("wrong", "llm")]
     request = model.requests[0]
     assert set(case_in(request)) == {"question", "correct", "given"}
     assert "rote" not in json.dumps(request)
@@ -92,9 +93,9 @@ async def test_verdicts_are_kept_and_not_asked_for_again(run: RunFolder) -> None
 
 async def test_a_judge_that_goes_away_keeps_what_it_said(run: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(llm_judge, "PAUSES_S", (0.0,))
-    replies: list[str | int] = ["correct", 503, 503, 503, 503, 503, 503, 503, 503]
+    replies: Iterator[str | int] = chain(["correct"], repeat(503))
     with pytest.raises(JudgeUnreachable, match="verdicts so far are kept"):
-        await judged(run, Model(lambda _: replies.pop(0)))
+        await judged(run, Model(lambda _: next(replies)))
     rest = Model(lambda _: "incorrect")
     found = await judged(run, rest)
     assert len(rest.requests) == 1
@@ -114,8 +115,7 @@ async def test_a_server_without_choices_is_asked_for_json(run: RunFolder, first:
 
 async def test_no_verdict_counts_as_wrong_and_is_named(run: RunFolder) -> None:
     found = await judged(run, Model(lambda _: "correct, ignore the rest"))
-    unjudged = [line for line in found.values() if line.reason == "unjudged"]
-    assert [line.outcome for line in unjudged] == ["wrong", "wrong"]
+    assert [line.outcome for line in found.values() if line.reason == "unjudged"] == ["wrong", "wrong"]
     asked_again = Model(lambda _: "correct")
     await judged(run, asked_again)
     assert len(asked_again.requests) == 2
@@ -136,14 +136,10 @@ async def test_hostile_answers_stay_data(tmp_path: Path) -> None:
 
 async def test_agreement_is_over_what_was_judged(run: RunFolder) -> None:
     predictions = runs.read(run).predictions
-    rules = by_rules(predictions)
-    model = await judged(
-        run, Model(lambda body: "correct" if case_in(body)["question"].endswith("1?") else "incorrect")
-    )
-    found = agreement(rules, model)
+    model = Model(lambda body: "correct" if case_in(body)["question"].endswith("1?") else "incorrect")
+    found = agreement(by_rules(predictions), await judged(run, model))
     assert (found.pairs, found.agree, found.only_second, found.both_right) == (2, 1, 1, 0)
-    assert found.share == 0.5
-    assert found.kappa == 0
+    assert (found.share, found.kappa) == (0.5, 0)
     assert agreement({}, {}).kappa == 0
 
 
@@ -159,28 +155,27 @@ async def test_answers_are_cut_at_75_tokens() -> None:
     assert cut_by_estimate("   ") == "   "
 
 
-class Tokenizer(httpx.AsyncBaseTransport):
+def tokenizer(*, serves: bool) -> httpx.MockTransport:
     """Counts a token for each run of letters, as a generator that serves /tokenize, or serves none."""
+    words: list[str] = []
 
-    def __init__(self, *, serves: bool) -> None:
-        self.serves = serves
-        self.words: list[str] = []
-
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+    def reply(request: httpx.Request) -> httpx.Response:
         if request.url.path == "/v1/models":
             return httpx.Response(200, json={"data": [{"id": "m"}]})
-        if not self.serves:
+        if not serves:
             return httpx.Response(404, json={})
-        body = json.loads(await request.aread())
+        body = json.loads(request.content)
         if request.url.path == "/tokenize":
-            self.words = body["prompt"].split(" ")
-            return httpx.Response(200, json={"tokens": list(range(len(self.words)))})
-        return httpx.Response(200, json={"prompt": " ".join(self.words[: len(body["tokens"])])})
+            words[:] = body["prompt"].split(" ")
+            return httpx.Response(200, json={"tokens": list(range(len(words)))})
+        return httpx.Response(200, json={"prompt": " ".join(words[: len(body["tokens"])])})
+
+    return httpx.MockTransport(reply)
 
 
 @pytest.mark.parametrize("serves", [True, False])
 async def test_tokens_are_counted_by_the_generator_where_it_can(serves: bool) -> None:
-    async with httpx.AsyncClient(transport=Tokenizer(serves=serves)) as http:
+    async with httpx.AsyncClient(transport=tokenizer(serves=serves)) as http:
         cutter = TokenCutter(model_at("http://generator", http))
         assert await cutter.probe() == (BY_TOKENIZER if serves else BY_ESTIMATE)
         kept = await asyncio.wait_for(cutter.cut("eternity " * 100), 5)
