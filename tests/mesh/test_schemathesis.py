@@ -61,7 +61,7 @@ def urls(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
         yield urls
 
 
-def schema_of(service: str, *, systematic: bool = True) -> BaseSchema:
+def schema_of(service: str, *, systematic: bool) -> BaseSchema:
     """The committed contract, which the drift test keeps equal to the app's.
 
     Args:
@@ -72,32 +72,16 @@ def schema_of(service: str, *, systematic: bool = True) -> BaseSchema:
     return schema
 
 
+def fuzzing(service: str, *, systematic: bool = True) -> Any:
+    @schema_of(service, systematic=systematic).parametrize()
+    @fuzzed
+    def test(case: Case[Any], urls: dict[str, str]) -> None:
+        case.call_and_validate(base_url=urls[service], checks=CHECKS, timeout=PATIENCE_S)
+
+    return test
+
+
 # A question is dear, and has dozens of fields; their bounds are tried in tests/contract.
-@schema_of("gateway", systematic=False).parametrize()
-@fuzzed
-def test_gateway(case: Case[Any], urls: dict[str, str]) -> None:
-    case.call_and_validate(base_url=urls["gateway"], checks=CHECKS, timeout=PATIENCE_S)
-
-
-@schema_of("retriever").parametrize()
-@fuzzed
-def test_retriever(case: Case[Any], urls: dict[str, str]) -> None:
-    case.call_and_validate(base_url=urls["retriever"], checks=CHECKS, timeout=PATIENCE_S)
-
-
-@schema_of("reranker").parametrize()
-@fuzzed
-def test_reranker(case: Case[Any], urls: dict[str, str]) -> None:
-    case.call_and_validate(base_url=urls["reranker"], checks=CHECKS, timeout=PATIENCE_S)
-
-
-@schema_of("classifier").parametrize()
-@fuzzed
-def test_classifier(case: Case[Any], urls: dict[str, str]) -> None:
-    case.call_and_validate(base_url=urls["classifier"], checks=CHECKS, timeout=PATIENCE_S)
-
-
-@schema_of("searcher").parametrize()
-@fuzzed
-def test_searcher(case: Case[Any], urls: dict[str, str]) -> None:
-    case.call_and_validate(base_url=urls["searcher"], checks=CHECKS, timeout=PATIENCE_S)
+test_gateway = fuzzing("gateway", systematic=False)
+test_retriever, test_reranker = fuzzing("retriever"), fuzzing("reranker")
+test_classifier, test_searcher = fuzzing("classifier"), fuzzing("searcher")
