@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from lab.trainer import pairs
+from lab.trainer import dataset, pairs
 from lab.trainer.errors import BadDataset
 from lab.trainer.pairs import Pair
 
@@ -71,9 +71,9 @@ def test_made_up_pairs_are_the_same_for_a_seed_and_of_both_kinds() -> None:
 def test_a_passage_lies_on_one_side() -> None:
     made = list(pairs.made_up(400, 1))
     twins = [pair.model_copy(update={"question": "why?", "answer": "", "start": -1}) for pair in made]
-    parts = pairs.split([*made, *twins], share=0.2, seed=0)
-    assert not {pair.passage for pair in parts.train} & {pair.passage for pair in parts.held_out}
-    assert 0.1 < len(parts.held_out) / (2 * len(made)) < 0.3
+    train, held_out = dataset.split([*made, *twins], lambda pair: pair.passage, share=0.2, seed=0)
+    assert not {pair.passage for pair in train} & {pair.passage for pair in held_out}
+    assert 0.1 < len(held_out) / (2 * len(made)) < 0.3
 
 
 def test_distractors_are_of_the_same_kind_and_do_not_hold_the_answer() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from lab.trainer.synthesise import answers
 from lab.trainer.synthesise.engine import Engine
-from lab.trainer.synthesise.evidence import MISSING, Evidence
+from lab.trainer.synthesise.evidence import MAX_CHARS, MISSING, Evidence
 from lab.trainer.synthesise.phrasing import Phrasing
 from lab.trainer.synthesise.record import INVALID, UNKNOWN, Record
 
@@ -60,7 +60,7 @@ def test_abstentions_and_refusals_have_their_own_words(records: list[Record]) ->
     for record in records:
         assert record.passages
         assert all(passage.strip() for passage in record.passages)
-        assert sum(map(len, record.passages)) <= answers.MAX_CHARS
+        assert sum(map(len, record.passages)) <= MAX_CHARS
         if record.kind == "answer":
             assert record.answer.strip()
             assert record.answer not in words.values()

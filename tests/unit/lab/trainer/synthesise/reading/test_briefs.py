@@ -16,7 +16,6 @@ from lab.trainer.synthesise.reading.briefs import (
     Brief,
     article,
     draw,
-    indices,
 )
 
 
@@ -73,8 +72,3 @@ def test_things_are_made_up_anew(briefs: list[Brief]) -> None:
 def test_each_category_has_facts_enough() -> None:
     assert FACTS.keys() == TOPICS.keys()
     assert all(len(templates) >= PARTS * (MAX_FACTS + 1) for templates in FACTS.values())
-
-
-def test_numbers_go_on_after_what_is_done() -> None:
-    order = indices(frozenset({0, 2}))
-    assert [next(order) for _ in range(3)] == [1, 3, 4]

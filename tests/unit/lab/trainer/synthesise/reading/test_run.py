@@ -6,19 +6,22 @@ import json
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from lab.trainer import pairs
 from lab.trainer.errors import BadDataset, WriteFailed
+from lab.trainer.pairs import Pair
 from lab.trainer.synthesise.reading.briefs import Brief
 from lab.trainer.synthesise.reading.run import MAX_FAILURES, Files, Progress, ServerGone, report, sample, write
-from lab.trainer.synthesise.reading.writer import Item, Outcome
+from lab.trainer.synthesise.reading.writer import Outcome, Writer
 from services.kit.errors import BadReply, ServiceFailure
 
 pytestmark = pytest.mark.anyio
 
 
-class Scripted:
+class Scripted(Writer):
     """Makes one item with an answer and one without of each brief, and knows which it was given."""
 
     model = "scripted"
@@ -35,11 +38,11 @@ class Scripted:
             raise BadReply("generator", "scripted")
         self.briefs.append(identifier)
         passage = f"{brief.name} is green."
-        about = {"kind": brief.kind, "title": brief.title, "passage": passage}
+        about: dict[str, Any] = {"kind": brief.kind, "title": brief.title, "passage": passage}
         question = f"Which colour has {brief.name}?"
         items = [
-            Item(id=f"{identifier}-q0", question=question, answer="green", start=passage.index("green"), **about),
-            Item(id=f"{identifier}-open0", question="Who is its owner?", answer="", start=-1, **about),
+            Pair(id=f"{identifier}-q0", question=question, answer="green", start=passage.index("green"), **about),
+            Pair(id=f"{identifier}-open0", question="Who is its owner?", **about),
         ]
         return Outcome(items, Counter({"asked twice": 1}))
 
@@ -59,8 +62,8 @@ async def go(
     return data
 
 
-def lines(path: Path) -> list[Item]:
-    return [Item.model_validate_json(line) for line in path.read_bytes().splitlines()]
+def lines(path: Path) -> list[Pair]:
+    return pairs.read([path])
 
 
 async def test_it_goes_on_where_it_was(tmp_path: Path) -> None:

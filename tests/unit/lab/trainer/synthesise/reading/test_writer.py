@@ -7,8 +7,9 @@ from typing import Any
 import httpx
 import pytest
 
+from lab.trainer.pairs import Pair
 from lab.trainer.synthesise.reading.briefs import QUESTIONS, draw
-from lab.trainer.synthesise.reading.writer import Item, Outcome, Writer
+from lab.trainer.synthesise.reading.writer import Outcome, Writer
 from services.kit.client import ServiceClient, http_client
 from services.kit.errors import ServiceFailure
 from services.kit.llm import LLM
@@ -27,7 +28,7 @@ async def written(script: Script) -> tuple[Outcome, FakeGenerator]:
         return await writer.write("1-1", BRIEF), generator
 
 
-def by_id(items: list[Item]) -> dict[str, Item]:
+def by_id(items: list[Pair]) -> dict[str, Pair]:
     return {item.id.rpartition("-")[2]: item for item in items}
 
 
