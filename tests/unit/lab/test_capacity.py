@@ -22,11 +22,11 @@ def one(stage: Stage, places: int = 10_000, cores: int = 1) -> Mesh:
 
 
 def test_a_queue_waits_as_long_as_pollaczek_and_khinchine_say() -> None:
-    arrivals = poisson(0.7, 6_000, random.Random(3))
+    arrivals = poisson(0.7, 3_000, random.Random(3))
     outcome = simulate(one(Stage("generate", (1.0,), 1)), arrivals)
     mean_s = sum(outcome.seconds) / len(outcome.seconds)
     # M/D/1: half of the load over what is left, and the service itself.
-    assert mean_s == pytest.approx(1 + 0.7 / (2 * 0.3), rel=0.15)
+    assert mean_s == pytest.approx(1 + 0.7 / (2 * 0.3), rel=0.2)
     assert outcome.busy_s["generate"] == pytest.approx(len(outcome.seconds))
 
 
@@ -54,8 +54,7 @@ def test_counts_are_read_as_people_write_them(text: str, number: int) -> None:
         count(f"-{text}")
 
 
-@pytest.mark.parametrize("rate", [1, 100, 10_000])
-@pytest.mark.parametrize("chunks", [10**6, 10**9])
+@pytest.mark.parametrize(("rate", "chunks"), [(1, 10**9), (100, 10**6), (10_000, 10**9)])
 def test_a_plan_keeps_to_its_utilisation_and_to_the_memory_of_its_nodes(rate: float, chunks: int) -> None:
     made = plan(rate, chunks)
     of = values_of(made.basis)

@@ -52,18 +52,14 @@ def test_a_damaged_line_is_named_with_its_field(tmp_path: Path, line: str, named
 
 def test_an_error_tells_fields_and_not_contents(tmp_path: Path) -> None:
     path = file_of(tmp_path, json.dumps({**LINE, "kind": "a secret of the caller"}))
-    with pytest.raises(BadDataset) as caught:
+    with pytest.raises(BadDataset, match=r"^(?!.*secret)"):
         dataset.read([path])
-    assert "secret" not in str(caught.value)
 
 
-def test_an_id_that_comes_twice_is_refused(tmp_path: Path) -> None:
+def test_an_id_that_comes_twice_and_a_file_without_examples_of_the_task_are_refused(tmp_path: Path) -> None:
     path = file_of(tmp_path, json.dumps(LINE), json.dumps(LINE))
     with pytest.raises(BadDataset, match=r":2: id: .* twice"):
         dataset.read([path])
-
-
-def test_a_file_without_examples_of_the_task_is_refused(tmp_path: Path) -> None:
     path = file_of(tmp_path, json.dumps(LINE))
     with pytest.raises(BadDataset, match="no example of the task 'kg-api'"):
         dataset.read([path], task="kg-api")
