@@ -31,20 +31,14 @@ class Stage:
         seconds: a server's times for a question, of which each question has one at random.
         servers: of all replicas, each with one question at a time.
         beside: seconds that follow while the server is free again, as tokens are written while other prompts are read.
-        batch: the most waiting questions that a server takes together.
-        further: the cost of each further question of a batch, as a share of the first.
         on_cores: whether the seconds are of the machine's cores, shared with other such stages.
-        threads: cores that a question uses at a time.
     """
 
     name: str
     seconds: Sequence[float]
     servers: int
     beside: Sequence[float] = (0.0,)
-    batch: int = 1
-    further: float = 1.0
     on_cores: bool = False
-    threads: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,16 +98,9 @@ def poisson(rate: float, seconds: float, draw: random.Random) -> list[float]:
     return times
 
 
-def spike(rate: float, seconds: float, draw: random.Random, *, factor: float = 3.0) -> list[float]:
-    """The same, with `factor` times as many in the middle fifth."""
-    usual = poisson(rate, seconds, draw)
-    more = poisson(rate * (factor - 1), seconds / 5, draw)
-    return sorted([*usual, *(0.4 * seconds + at for at in more)])
-
-
-def simulate(mesh: Mesh, arrivals: Sequence[float], *, faults: Sequence[Fault] = (), seed: int = 1) -> Outcome:
-    """Simulate questions that arrive at these times, in seconds."""
-    run = _Run(mesh, random.Random(seed))  # noqa: S311 - repeatable
+def simulate(mesh: Mesh, arrivals: Sequence[float], *, faults: Sequence[Fault] = ()) -> Outcome:
+    """The results of questions that arrive at these times, in seconds."""
+    run = _Run(mesh)
     for at in arrivals:
         run.env.process(run.question(at))
     for fault in faults:
@@ -124,9 +111,9 @@ def simulate(mesh: Mesh, arrivals: Sequence[float], *, faults: Sequence[Fault] =
 
 
 class _Run:
-    def __init__(self, mesh: Mesh, draw: random.Random) -> None:
+    def __init__(self, mesh: Mesh) -> None:
         self.mesh = mesh
-        self.draw = draw
+        self.draw = random.Random(1)  # noqa: S311 - repeatable
         self.env = simpy.Environment()
         self.outcome = Outcome()
         self.places = simpy.Resource(self.env, mesh.places)
@@ -157,12 +144,10 @@ class _Run:
             yield server | self.env.timeout(max(0.0, deadline - self.env.now))
             if not server.triggered:
                 return False
-            together = min(stage.batch, 1 + len(servers.queue))
-            seconds = self.draw.choice(stage.seconds) * (1 + (together - 1) * stage.further) / together
+            seconds = self.draw.choice(stage.seconds)
             start = self.env.now
             if stage.on_cores:
-                threads = [self.env.process(self.compute(seconds / stage.threads)) for _ in range(stage.threads)]
-                yield self.env.all_of(threads)
+                yield from self.compute(seconds)
             else:
                 yield self.env.timeout(min(seconds, max(0.0, deadline - start)))
             self.outcome.busy_s[stage.name] += self.env.now - start

@@ -30,7 +30,7 @@ def draw_all(folder: Path, deployment: Plan) -> list[Path]:
 
 def needed(deployment: Plan) -> Figure:
     """T4s by rate, and Qdrant nodes by corpus."""
-    figure, (left, right) = _figure(2)
+    figure, left, right = _figure()
     left.loglog(RATES, [plan(rate, 10**7, deployment.basis).cards for rate in RATES], color=LIGHT.line, marker="o")
     _label(left, "T4s, at 10 million chunks", "questions a second")
     for rate, shade in ((100, 0.5), (10_000, 1.0)):
@@ -50,7 +50,7 @@ def harm(deployment: Plan) -> Figure:
         "one region\nof 3 lost": rehearse(deployment, lost=1 / 3),
         "one of 2 lost": rehearse(deployment, lost=1 / 2),
     }
-    figure, (left, right) = _figure(2)
+    figure, left, right = _figure()
     bottom = [0.0] * len(cases)
     for fate, colour in FATES.items():
         shares = [outcome.share(fate) for outcome in cases.values()]
@@ -67,7 +67,7 @@ def harm(deployment: Plan) -> Figure:
 
 def cluster() -> Figure:
     """Latency with and without one node of six, and the share of points that is searched, by replicas."""
-    figure, (left, right) = _figure(2)
+    figure, left, right = _figure()
     replicas = (1, 2, 3)
     clusters = [Cluster(nodes=6, shards=12, replicas=copies) for copies in replicas]
     for name, colour, lost in (("all six", LIGHT.right, frozenset[int]()), ("one lost", LIGHT.wrong, frozenset({0}))):
@@ -83,9 +83,10 @@ def cluster() -> Figure:
     return figure
 
 
-def _figure(columns: int) -> tuple[Figure, list[Axes]]:
+def _figure() -> tuple[Figure, Axes, Axes]:
     figure = Figure(figsize=(7.2, 2.8), dpi=144, layout="constrained")
-    return figure, list(figure.subplots(1, columns))
+    left, right = figure.subplots(1, 2)
+    return figure, left, right
 
 
 def _label(axes: Axes, title: str, below: str) -> None:

@@ -186,17 +186,17 @@ def cell(deployment: Plan) -> tuple[Mesh, float]:
     return Mesh(groups, places), deployment.rate * share
 
 
-def rehearse(deployment: Plan, *, surge: float = 1.0, lost: float = 0.0, seed: int = 1) -> Outcome:
-    """Simulate three minutes of a cell.
+def rehearse(deployment: Plan, *, surge: float = 1.0, lost: float = 0.0) -> Outcome:
+    """The results of three simulated minutes of a cell.
 
     Args:
         surge: the rate, as a multiple of the planned one.
         lost: share of all servers that is away from the first minute on, as a lost region is.
     """
     mesh, rate = cell(deployment)
-    arrivals = poisson(rate * surge, SIMULATED_S, random.Random(seed))  # noqa: S311 - repeatable
+    arrivals = poisson(rate * surge, SIMULATED_S, random.Random(1))  # noqa: S311 - repeatable
     stages = [stage for group in mesh.groups for stage in group]
     # Lost gateways take their places with them.
     mesh = replace(mesh, places=max(1, round(mesh.places * (1 - lost))))
     faults = [Fault(stage.name, round(stage.servers * lost), 60.0, SIMULATED_S + 60) for stage in stages]
-    return simulate(mesh, arrivals, faults=faults, seed=seed)
+    return simulate(mesh, arrivals, faults=faults)

@@ -8,6 +8,7 @@ is `auto`: the SVM where its certainty clears the card's threshold, else the LLM
 import asyncio
 import hashlib
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -37,30 +38,42 @@ VARIANTS: tuple[tuple[Choice, Consistency], ...] = (("nearest", "logprob"), ("ne
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """Questions with one kind of label.
+    """Questions with a label of one head.
 
     Args:
         name: in the report.
-        head: whose labels they are.
-        examples: with a label of that head each.
-        view: a prediction as probabilities of `labels`.
+        dynamic: the degrees of dynamism that count as dynamic, where no others are told apart.
     """
 
     name: str
     head: str
     examples: Sequence[Example]
-    labels: tuple[str, ...]
-    truth: Sequence[str]
-    view: Callable[[Prediction], list[float]]
+    dynamic: frozenset[str] = frozenset()
+
+    @property
+    def questions(self) -> list[str]:
+        return [example.question for example in self.examples]
+
+    @property
+    def truth(self) -> list[str]:
+        labels = [example.label(self.head) for example in self.examples]
+        return [DYNAMIC_LABELS[label in self.dynamic] for label in labels] if self.dynamic else labels
 
     def sample(self, size: int) -> "Task":
         """A part of it, the same at every run."""
-        keys = [hashlib.sha256(normal(example.question).encode()).digest() for example in self.examples]
-        order = sorted(range(len(keys)), key=keys.__getitem__)[:size]
-        return replace(self, examples=[self.examples[i] for i in order], truth=[self.truth[i] for i in order])
+
+        def digest(example: Example) -> bytes:
+            return hashlib.sha256(normal(example.question).encode()).digest()
+
+        return replace(self, examples=sorted(self.examples, key=digest)[:size])
 
     def score(self, predictions: Sequence[Prediction]) -> Scores:
-        return score(self.truth, np.array([self.view(prediction) for prediction in predictions]), self.labels)
+        if self.dynamic:
+            shares = [min(1.0, prediction.of(self.dynamic)) for prediction in predictions]
+            return score(self.truth, np.array([[1 - share, share] for share in shares]), DYNAMIC_LABELS)
+        labels = tuple(HEADS[self.head])
+        rows = [[prediction.probabilities.get(label, 0.0) for label in labels] for prediction in predictions]
+        return score(self.truth, np.array(rows), labels)
 
 
 @dataclass(slots=True)
@@ -99,18 +112,6 @@ class Report:
         return json.dumps({"rows": rows, "notes": self.notes}, indent=1, allow_nan=True) + "\n"
 
 
-def _label(head_labels: Sequence[str]) -> Callable[[Prediction], list[float]]:
-    return lambda prediction: [prediction.probabilities.get(label, 0.0) for label in head_labels]
-
-
-def _collapse(dynamic: frozenset[str]) -> Callable[[Prediction], list[float]]:
-    def view(prediction: Prediction) -> list[float]:
-        probability = min(1.0, prediction.of(dynamic))
-        return [1 - probability, probability]
-
-    return view
-
-
 def tasks(root: Path) -> list[Task]:
     """The tasks to measure.
 
@@ -126,10 +127,10 @@ def tasks(root: Path) -> list[Task]:
     return [
         labelled("domain, CRAG", "domain", domains),
         labelled("dynamism, FreshQA held back", "dynamism", fresh),
-        _collapsed("static (or slow) / dynamic, FreshQA held back", fresh, DYNAMIC),
-        _collapsed("static / changing at all, FreshQA held back", fresh, changing),
+        labelled("static (or slow) / dynamic, FreshQA held back", "dynamism", fresh, DYNAMIC),
+        labelled("static / changing at all, FreshQA held back", "dynamism", fresh, changing),
         labelled("dynamism, CRAG records", "dynamism", records),
-        _collapsed("static (or slow) / dynamic, CRAG records", records, DYNAMIC),
+        labelled("static (or slow) / dynamic, CRAG records", "dynamism", records, DYNAMIC),
         labelled("question type, CRAG", "question_type", typed),
     ]
 
@@ -138,34 +139,12 @@ def _unique(examples: Sequence[Example], head: str) -> list[Example]:
     return list({normal(example.question): example for example in examples if example.label(head)}.values())
 
 
-def labelled(name: str, head: str, examples: Sequence[Example]) -> Task:
+def labelled(name: str, head: str, examples: Sequence[Example], dynamic: frozenset[str] = frozenset()) -> Task:
     """The examples with a label of a head as a task."""
-    part = [example for example in examples if example.label(head)]
-    labels = tuple(HEADS[head])
-    return Task(name, head, part, labels, [example.label(head) for example in part], _label(labels))
+    return Task(name, head, [example for example in examples if example.label(head)], dynamic)
 
 
-def _collapsed(name: str, examples: Sequence[Example], dynamic: frozenset[str]) -> Task:
-    part = [example for example in examples if example.dynamism]
-    truth = [DYNAMIC_LABELS[example.dynamism in dynamic] for example in part]
-    return Task(name, "dynamism", part, DYNAMIC_LABELS, truth, _collapse(dynamic))
-
-
-def leaked(examples: Sequence[Example]) -> list[str]:
-    """Evaluation questions that stand in our own training set, by their words; there must be none."""
-    own = {normal(example.question) for example in read_questions()}
-    return sorted({normal(example.question) for example in examples} & own)
-
-
-def evaluate(
-    root: Path,
-    out: Path,
-    *,
-    settings: ClassifierSettings | None = None,
-    generator: str = "",
-    sample: int = 40,
-    say: Say = print,
-) -> Report:
+def evaluate(root: Path, out: Path, *, generator: str, sample: int, say: Say) -> Report:
     """Measure, print and write `report.md`, `report.json` and a picture for each task.
 
     Args:
@@ -177,17 +156,20 @@ def evaluate(
         ModelError: the model cannot be loaded.
         ValueError: an evaluation question is in the training set.
     """
-    settings = settings or ClassifierSettings()
+    settings = ClassifierSettings()
     model = load_model(settings)
     chosen = tasks(root)
-    if leaks := leaked([example for task in chosen for example in task.examples] + read(root / "freshqa.jsonl")):
+    own = {normal(example.question) for example in read_questions()}
+    examples = [example for task in chosen for example in task.examples] + read(root / "freshqa.jsonl")
+    if leaks := sorted({normal(example.question) for example in examples} & own):
         raise ValueError(f"{len(leaks)} evaluation questions are in the training set, such as {leaks[0]!r}")
     report = Report()
     out.mkdir(parents=True, exist_ok=True)
     for task in chosen:
         scores = task.score(_by_svm(model, task))
         report.rows.append(Row(task.name, "svm", scores))
-        picture(scores, out / f"{_slug(task.name)}.png", f"{task.name}, svm")
+        slug = "-".join(re.findall(r"\w+", task.name.lower()))
+        picture(scores, out / f"{slug}.png", f"{task.name}, svm")
         say(f"{task.name}: accuracy {scores.accuracy:.3f}, ECE {scores.ece:.3f}")
     report.notes += _false_premises(model, read(root / "freshqa.jsonl"))
     if generator:
@@ -203,7 +185,7 @@ def evaluate(
 
 
 def _by_svm(model: Model, task: Task) -> list[Prediction]:
-    return [item.labels.heads[task.head] for item in model.run([example.question for example in task.examples])]
+    return [item.labels.heads[task.head] for item in model.run(task.questions)]
 
 
 def _false_premises(model: Model, examples: Sequence[Example]) -> list[str]:
@@ -257,15 +239,14 @@ async def _with_llm(
             base = next(task for task in chosen if task.name == name).sample(sample)
             views = [base]
             if base.head == "dynamism":
-                views.append(_collapsed("static (or slow) / dynamic, FreshQA held back", base.examples, DYNAMIC))
+                views.append(replace(base, name="static (or slow) / dynamic, FreshQA held back", dynamic=DYNAMIC))
             by_svm = _by_svm(model, base)
             for view in views:
                 report.rows.append(Row(f"{view.name}, sample", "svm", view.score(by_svm)))
             for how, consistency in VARIANTS:
                 say(f"{name}: in-context, {how} demonstrations, {consistency}")
                 in_context = InContext(llm, model.demonstrations, how=how, consistency=consistency)
-                questions = [example.question for example in base.examples]
-                replies = await ask_all(in_context, model, base.head, questions, say)
+                replies = await ask_all(in_context, model, base.head, base.questions, say)
                 if missing := sum(prediction is None for prediction in replies):
                     report.notes.append(f"{name}, {how}, {consistency}: no usable reply to {missing} questions.")
                 _compare(report, views, by_svm, replies, f"{how}, {consistency}", model.thresholds)
@@ -289,7 +270,3 @@ def _compare(
         report.rows.append(
             Row(f"{view.name}, sample", f"auto ({variant})", view.score(both), f"asks the LLM {share:.2f}")
         )
-
-
-def _slug(name: str) -> str:
-    return "-".join("".join(character if character.isalnum() else " " for character in name.lower()).split())

@@ -22,16 +22,9 @@ from services.kit.precision import choose_precision
 
 
 def fit(
-    folder: Path,
-    *,
-    data: Sequence[Path] = (),
-    calibrate: Sequence[Path] = (),
-    generator: str = "",
-    sample: int = 60,
-    settings: ClassifierSettings | None = None,
-    progress: Progress = lambda _: None,
+    folder: Path, *, data: Sequence[Path], calibrate: Sequence[Path], generator: str, sample: int, progress: Progress
 ) -> dict[str, Any]:
-    """Train and write model, card (JSON and Markdown) and pictures into a folder; a minute, returns the card.
+    """The card of a model that this trains and writes into a folder, with card and pictures; it takes a minute.
 
     Args:
         data: labelled questions to train on beside our own.
@@ -43,8 +36,10 @@ def fit(
         DataError: a file cannot be read.
         ValueError: there are too few labels.
     """
-    settings = settings or ClassifierSettings()
-    examples = _distinct([*read_questions(), *(example for path in data for example in _trainable(path))])
+    settings = ClassifierSettings()
+    examples = [*read_questions(), *(example for path in data for example in _trainable(path))]
+    # Of a question that comes twice the first counts.
+    examples = list({normal(example.question): example for example in reversed(examples)}.values())[::-1]
     # Exact vectors: those of another number format differ in the fourth digit, which a served model bears.
     encoder = Encoder(
         settings.classifier_encoder, precision=choose_precision("fp32", model=settings.classifier_encoder)
@@ -80,17 +75,8 @@ def _trainable(path: Path) -> list[Example]:
     return [example for example in examples if not (fresh and held_back(example.question))]
 
 
-def _distinct(examples: Sequence[Example]) -> list[Example]:
-    return list({normal(example.question): example for example in reversed(examples)}.values())[::-1]
-
-
 def _thresholds(
-    trained: Trained,
-    encoder: Encoder,
-    settings: ClassifierSettings,
-    generator: str,
-    sample: int,
-    progress: Progress,
+    trained: Trained, encoder: Encoder, settings: ClassifierSettings, generator: str, sample: int, progress: Progress
 ) -> tuple[dict[str, float], str]:
     if not generator:
         by = f"taking an LLM to be right {ASSUMED} of the time where the SVM is unsure"
@@ -121,17 +107,11 @@ def _thresholds(
 
 
 async def _measured(
-    head: str,
-    in_context: InContext,
-    model: Model,
-    validation: Sequence[Example],
-    sample: int,
-    progress: Progress,
+    head: str, in_context: InContext, model: Model, validation: Sequence[Example], sample: int, progress: Progress
 ) -> float:
     task = evaluate.labelled(head, head, validation).sample(sample)
-    questions = [example.question for example in task.examples]
-    svm = [item.labels.heads[head] for item in model.run(questions)]
-    replies = await evaluate.ask_all(in_context, model, head, questions, progress)
+    svm = [item.labels.heads[head] for item in model.run(task.questions)]
+    replies = await evaluate.ask_all(in_context, model, head, task.questions, progress)
     llm: list[Prediction] = [ours if theirs is None else theirs for ours, theirs in zip(svm, replies, strict=True)]
     threshold, accuracy = best_threshold(
         [prediction.certainty for prediction in svm],

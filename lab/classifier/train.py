@@ -58,21 +58,15 @@ class Trained:
 
 def validation_groups(examples: Sequence[Example]) -> set[str]:
     """Names of the groups kept back: every fifth of a file's, in the order of a hash of their names."""
-    groups = sorted({example.group for example in examples}, key=lambda group: (_file(group), _hash(group)))
-    return {group for index, group in enumerate(groups) if index % VALIDATION_SHARE == 0}
+
+    def place(group: str) -> tuple[str, str]:
+        return group.partition("/")[0] if "/" in group else "", hashlib.sha256(group.encode()).hexdigest()
+
+    groups = sorted({example.group for example in examples}, key=place)
+    return set(groups[::VALIDATION_SHARE])
 
 
-def _file(group: str) -> str:
-    return group.partition("/")[0] if "/" in group else ""
-
-
-def _hash(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def train(
-    examples: Sequence[Example], vectors: Floats, *, encoder: str, progress: Progress = lambda _: None
-) -> Trained:
+def train(examples: Sequence[Example], vectors: Floats, *, encoder: str, progress: Progress) -> Trained:
     """Choose, calibrate, validate and train all heads.
 
     Args:
@@ -101,13 +95,9 @@ def train(
         validators[name] = fitted
         heads[name] = _fit(settings[name], *_of(name, examples, vectors, labelled))
     familiar = familiarity(vectors, np.array([example.group for example in examples]))
+    validation = tuple(example for example in examples if example.group in kept_back)
     return Trained(
-        svm=Svm(heads, familiar, encoder),
-        validator=Svm(validators, familiar, encoder),
-        validation=tuple(example for example in examples if example.group in kept_back),
-        settings=settings,
-        scores=scores,
-        compared=compared,
+        Svm(heads, familiar, encoder), Svm(validators, familiar, encoder), validation, settings, scores, compared
     )
 
 
@@ -227,11 +217,7 @@ def card(
     return {
         "made": datetime.now(UTC).date().isoformat(),
         "encoder": trained.svm.encoder,
-        "versions": {
-            "python": platform.python_version(),
-            "scikit-learn": sklearn.__version__,
-            "numpy": np.__version__,
-        },
+        "versions": {"python": platform.python_version(), "scikit-learn": sklearn.__version__, "numpy": np.__version__},
         "data": {
             "sources": list(sources),
             "sha256": digest(examples),
@@ -246,10 +232,7 @@ def card(
         "settings": {head: asdict(settings) for head, settings in trained.settings.items()},
         "temperatures": {head: trained.svm.heads[head].temperature for head in HEADS},
         "compared": trained.compared,
-        "familiarity": {
-            "low": round(trained.svm.familiarity.low, 4),
-            "high": round(trained.svm.familiarity.high, 4),
-        },
+        "familiarity": {"low": round(trained.svm.familiarity.low, 4), "high": round(trained.svm.familiarity.high, 4)},
         "thresholds": dict(thresholds),
         "thresholds_by": thresholds_by,
         "validation": {head: scores.summary() for head, scores in trained.scores.items()},

@@ -19,14 +19,7 @@ from lab.evaluator.errors import BadRun, MeshUnreachable
 from lab.evaluator.store import AppendLog, Stored, read_lines
 from lab.papers.data import Benchmark, Text
 from proto.base import Readiness
-from proto.collections import (
-    MAX_BATCH_DOCUMENTS,
-    CollectionInfo,
-    CreateCollection,
-    Document,
-    IngestRequest,
-    IngestResponse,
-)
+from proto.collections import CollectionInfo, CreateCollection, Document, IngestRequest, IngestResponse
 from services.gateway.access import OWNER, current_scope
 from services.gateway.context import Context
 from services.gateway.mesh import Mesh
@@ -79,26 +72,17 @@ class StoredPool(Stored):
 
     @classmethod
     def of(cls, query: str, key: str, pool: Pool) -> "StoredPool":
-        lists = tuple(
-            StoredList(
-                source=item.source,
-                form=item.form,
-                role=item.role,
-                ids=tuple(item.scores),
-                scores=tuple(item.scores.values()),
-            )
-            for item in pool.lists
-        )
-        return cls(id=query, key=key, candidates=tuple(pool.candidates), lists=lists)
+        def stored(item: Listing) -> StoredList:
+            ids, scores = tuple(item.scores), tuple(item.scores.values())
+            return StoredList(source=item.source, form=item.form, role=item.role, ids=ids, scores=scores)
+
+        return cls(id=query, key=key, candidates=tuple(pool.candidates), lists=tuple(map(stored, pool.lists)))
 
     def pool(self) -> Pool:
-        return Pool(
-            {name: Candidate(name) for name in self.candidates},
-            [
-                Listing(item.source, item.form, dict(zip(item.ids, item.scores, strict=True)), item.role)
-                for item in self.lists
-            ],
-        )
+        lists = [
+            Listing(one.source, one.form, dict(zip(one.ids, one.scores, strict=True)), one.role) for one in self.lists
+        ]
+        return Pool({name: Candidate(name) for name in self.candidates}, lists)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +117,9 @@ class Collector:
         Raises:
             MeshUnreachable: the generator does not answer.
         """
-        keys = {query: _key(self.question(query), _prompt_texts(prompts)) for query in self.benchmark.questions}
+        both = (prompts.keywords, prompts.answer)
+        texts = [part for prompt in both for part in (prompt.system, prompt.user.template)]
+        keys = {query: _key(self.question(query), texts) for query in self.benchmark.questions}
         path = self.folder / ENHANCEMENTS
         forms = {line.id: line.forms for line in read_lines(path, Enhancement) if keys.get(line.id) == line.key}
         on_step(len(forms))
@@ -232,9 +218,8 @@ async def index(mesh: Mesh, name: str, documents: Mapping[str, Text], on_step: O
     try:
         await mesh.retriever.request("PUT", f"/collections/{name}", request.model_dump_json().encode(), allow_s=ALLOW_S)
         texts = [item for item in (_document(key, text) for key, text in documents.items()) if item.text]
-        size = min(BATCH, MAX_BATCH_DOCUMENTS)
-        for start in range(0, len(texts), size):
-            batch = IngestRequest(documents=tuple(texts[start : start + size]))
+        for start in range(0, len(texts), BATCH):
+            batch = IngestRequest(documents=tuple(texts[start : start + BATCH]))
             reply = await mesh.retriever.call(f"/collections/{name}/documents", batch, IngestResponse, allow_s=ALLOW_S)
             if reply.skipped:
                 raise BadRun(f"{len(reply.skipped)} documents skipped: {reply.skipped[0].detail}")
@@ -273,10 +258,6 @@ async def reranker_model(mesh: Mesh) -> str:
 def _document(key: str, text: Text) -> Document:
     title, body = clean(text.title), clean(text.body)
     return Document(id=key, title=title[:4_000], text=body or title)
-
-
-def _prompt_texts(prompts: Prompts) -> list[str]:
-    return [part for prompt in (prompts.keywords, prompts.answer) for part in (prompt.system, prompt.user.template)]
 
 
 def _key(*parts: object) -> str:

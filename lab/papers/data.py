@@ -121,12 +121,7 @@ def _read_aqa(folder: Path, *, documents: bool) -> Benchmark:
 
 
 def _benchmark(
-    name: str,
-    texts: dict[str, Text],
-    questions: dict[str, Text],
-    qrels: dict[str, dict[str, int]],
-    *,
-    documents: bool,
+    name: str, texts: dict[str, Text], questions: dict[str, Text], qrels: dict[str, dict[str, int]], *, documents: bool
 ) -> Benchmark:
     def is_answered(query: str) -> bool:
         relevant = (document for document, grade in qrels.get(query, {}).items() if grade > 0)

@@ -141,14 +141,11 @@ def _rows(steps: Sequence[Step], best: Step, *, cumulative: bool = True) -> tupl
         gain = signed(difference(values, steps[index - 1].values[MAP])) if cumulative and index else ""
         numbers = (f"{float(step.values[name].mean()):.4f}" for name in MEASURES if name != MAP)
         over = "" if step is best else f"{relative(values, best.values[MAP]).value:+.1%}"
-        rows.append((step.name, f"{values.mean():.4f} {_interval(mean(values))}", *numbers, gain, over))
+        own = mean(values)
+        rows.append((step.name, f"{values.mean():.4f} [{own.low:.3f}, {own.high:.3f}]", *numbers, gain, over))
     return tuple(rows)
 
 
 def signed(estimate: Estimate) -> str:
     """A difference with its interval."""
     return f"{estimate.value:+.4f} [{estimate.low:+.4f}, {estimate.high:+.4f}]"
-
-
-def _interval(estimate: Estimate) -> str:
-    return f"[{estimate.low:.3f}, {estimate.high:.3f}]"

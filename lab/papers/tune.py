@@ -4,7 +4,7 @@ The measure is MAP@20 itself, which has no gradient. There are few weights and f
 milliseconds. Weights stay equal, which overfits least, unless a change gains enough.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -79,14 +79,14 @@ class Objective:
         return np.asarray((precision * hits).sum(axis=1) / self._totals, np.float64)
 
 
-def coordinate_search(objective: Objective, lists: int, values: Sequence[float] = VALUES) -> Tuned:
+def coordinate_search(objective: Objective, lists: int) -> Tuned:
     """Weights from all equal on, until a round over all of them changes none; deterministic."""
     weights = np.ones(lists)
     best = objective(weights)
     for _ in range(MAX_ROUNDS):
         before = best
         for index in range(lists):
-            for value in values:
+            for value in VALUES:
                 candidate = weights.copy()
                 candidate[index] = value
                 score = objective(candidate)

@@ -19,14 +19,7 @@ _OWN = ".default."
 
 
 def check_target(folder: Path, run: Path) -> None:
-    """Refuse to replace what is no adapter, whole as it would be.
-
-    Args:
-        run: the run's own folder, whose checkpoints must outlive the writing.
-
-    Raises:
-        BadTarget: the folder has no adapter's files, or the run lies in it.
-    """
+    """Raise `BadTarget` where an adapter would replace another folder than an adapter's, or the run's own."""
     files.check_target(folder, run, marker=CONFIG, written="adapter", lack="is no adapter")
 
 
@@ -47,14 +40,9 @@ def write(folder: Path, learner: Learner, tensors: dict[str, Tensor], others: di
     config = learner.adapted.peft_config["default"].to_dict()
     config |= {"inference_mode": True, "base_model_name_or_path": learner.base.name, "modules_to_save": None}
     plain = {key: sorted(value) if isinstance(value, set) else value for key, value in config.items()}
-    files.write_folder(
-        folder,
-        {
-            CONFIG: (json.dumps(plain, indent=2, sort_keys=True, default=str) + "\n").encode(),
-            TENSORS: safetensors.torch.save(narrow, metadata={"format": "pt"}),
-            **others,
-        },
-    )
+    text = json.dumps(plain, indent=2, sort_keys=True, default=str) + "\n"
+    weights = safetensors.torch.save(narrow, metadata={"format": "pt"})
+    files.write_folder(folder, {CONFIG: text.encode(), TENSORS: weights, **others})
 
 
 def digest(folder: Path) -> str:

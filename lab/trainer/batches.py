@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -40,30 +40,18 @@ class Batch:
         return int(self.tokens.numel())
 
     def to(self, device: torch.device) -> "Batch":
-        if device.type == "cpu":
-            return self
-        return Batch(
-            self.tokens.to(device),
-            self.positions.to(device),
-            self.answers.to(device),
-            self.targets.to(device),
-            self.weights.to(device),
-            self.prefix,
-            self.rows,
-        )
+        tensors = ("tokens", "positions", "answers", "targets", "weights")
+        return replace(self, **{name: getattr(self, name).to(device) for name in tensors})
 
 
 def common_prefix(items: Sequence[Encoded]) -> int:
     """How many tokens all prompts begin with; at least the last token of each prompt stays outside."""
-    shortest = min(items, key=lambda item: len(item.prompt)).prompt
-    length = len(shortest) - 1
-    for item in items:
-        differing = (place for place in range(length) if item.prompt[place] != shortest[place])
-        length = next(differing, length)
-    return max(0, length)
+    first, length = items[0].prompt, min(len(item.prompt) for item in items) - 1
+    differing = (at for at in range(length) if any(item.prompt[at] != first[at] for item in items))
+    return next(differing, max(0, length))
 
 
-def collate(items: Sequence[Encoded], *, pad: int = 0) -> Batch:
+def collate(items: Sequence[Encoded]) -> Batch:
     """One batch of these examples. Padding stands behind the rows, where causal attention lets nothing see it."""
     prefix = common_prefix(items)
     length = max(map(len, items)) - prefix
@@ -73,7 +61,7 @@ def collate(items: Sequence[Encoded], *, pad: int = 0) -> Batch:
     weights: list[float] = []
     for index, item in enumerate(items):
         rest = (*item.prompt[prefix:], *item.completion)
-        rows.extend((*rest, *[pad] * (length - len(rest))))
+        rows.extend((*rest, *[0] * (length - len(rest))))
         # The token at a place predicts the next one; the last of the prompt predicts the first of the reply.
         first = prefix + index * length + len(item.prompt) - prefix - 1
         answers.extend(range(first, first + len(item.completion)))

@@ -11,7 +11,6 @@ import torch
 from matplotlib.figure import Figure
 
 from lab.trainer.checkpoint import Point
-from lab.trainer.encode import Encoded
 from lab.trainer.sft import Result
 
 CARD, CURVES = "README.md", "curves.png"
@@ -55,13 +54,15 @@ def card(name: str, result: Result) -> str:
     state, data, recipe = result.state, result.data, result.recipe
     base = result.learner.base
     sources = Counter(item.example.source for item in data.train)
+    kinds = Counter(item.example.kind for item in data.train)
+    versions = (f"{package} {importlib.metadata.version(package)}" for package in PACKAGES)
     trained_s = max(1e-9, state.spent_s - state.begun_s)
     facts = [
         ("base model", base.name),
         ("task", data.train[0].example.task),
         ("examples", f"{len(data.train)} to learn from, {len(data.validation)} to measure by, whole groups apart"),
         ("sources", ", ".join(f"{source} ({count})" for source, count in sources.most_common(8))),
-        ("replies", _kinds(data.train)),
+        ("replies", ", ".join(f"{count / len(data.train):.0%} {kind}" for kind, count in kinds.most_common())),
         ("left out for length", f"{data.long_prompts} prompts, {data.long_completions} replies"),
         ("data (sha256)", f"`{data.sha256}`"),
         ("kept", f"step {state.best_step} of {state.step}, by the task score, then by the validation loss"),
@@ -72,9 +73,12 @@ def card(name: str, result: Result) -> str:
         ("peak memory", f"{peak_mib():,} MiB"),
         ("number format", base.precision),
         ("made", datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")),
-        ("versions", ", ".join([f"Python {platform.python_version()}", *map(_version, PACKAGES)])),
+        ("versions", ", ".join([f"Python {platform.python_version()}", *versions])),
     ]
-    settings = ", ".join(f"{key} {_plain(value)}" for key, value in recipe.model_dump().items())
+    settings = ", ".join(
+        f"{key} {'/'.join(value) if isinstance(value, tuple) else value}" for key, value in recipe.model_dump().items()
+    )
+    start = "the adapter that it goes on from" if result.start else "the base model"
     before, after = result.before, result.after
     names = dict.fromkeys([*(before.score or {}), *(after.score or {})])
     rows = [(key, _share(before.score, key), _share(after.score, key)) for key in names]
@@ -89,7 +93,7 @@ def card(name: str, result: Result) -> str:
             "|---|---|",
             *(f"| {key} | {value} |" for key, value in facts),
             "",
-            f"On {len(data.scored)} examples kept back, answered greedily; before is {_start(result)}:",
+            f"On {len(data.scored)} examples kept back, answered greedily; before is {start}:",
             "",
             "| measure | before | after |",
             "|---|---|---|",
@@ -103,25 +107,8 @@ def card(name: str, result: Result) -> str:
     )
 
 
-def _start(result: Result) -> str:
-    return "the adapter that it goes on from" if result.start else "the base model"
-
-
-def _kinds(items: list[Encoded]) -> str:
-    kinds = Counter(item.example.kind for item in items)
-    return ", ".join(f"{count / len(items):.0%} {kind}" for kind, count in kinds.most_common())
-
-
 def _share(scores: dict[str, float] | None, key: str) -> str:
     return f"{scores[key]:+.3f}" if scores and key in scores else "-"
-
-
-def _plain(value: object) -> str:
-    return "/".join(map(str, value)) if isinstance(value, tuple) else str(value)
-
-
-def _version(package: str) -> str:
-    return f"{package} {importlib.metadata.version(package)}"
 
 
 def curves(history: tuple[Point, ...]) -> bytes:

@@ -20,7 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 from torch import Tensor
 
 from lab.trainer import files
-from lab.trainer.errors import BadCheckpoint
+from lab.trainer.errors import BadCheckpoint, first_of
 
 KEPT = 2
 STATE, TENSORS = "state.json", "tensors.safetensors"
@@ -81,27 +81,20 @@ class Checkpoint:
 
     def part(self, name: str) -> dict[str, Tensor]:
         """The tensors of one part, under their own names."""
-        prefix = f"{name}."
-        return {key.removeprefix(prefix): tensor for key, tensor in self.tensors.items() if key.startswith(prefix)}
+        return {key[len(name) + 1 :]: one for key, one in self.tensors.items() if key.startswith(f"{name}.")}
 
 
-def save(folder: Path, checkpoint: Checkpoint) -> Path:
+def save(folder: Path, checkpoint: Checkpoint) -> None:
     """Write a checkpoint, then remove all but the last `KEPT`.
 
     Raises:
         WriteFailed: the disk took no more; the checkpoints before it stay as they were.
     """
-    path = folder / f"step-{checkpoint.state.step:08d}"
-    content = {
-        TENSORS: safetensors.torch.save(checkpoint.tensors),
-        STATE: checkpoint.state.model_dump_json(indent=1).encode() + b"\n",
-    }
-    with files.naming(folder):
-        folder.mkdir(parents=True, exist_ok=True)
-    files.write_folder(path, content)
+    state = checkpoint.state.model_dump_json(indent=1).encode() + b"\n"
+    content = {TENSORS: safetensors.torch.save(checkpoint.tensors), STATE: state}
+    files.write_folder(folder / f"step-{checkpoint.state.step:08d}", content)
     for old in checkpoints(folder)[:-KEPT]:
         shutil.rmtree(old, ignore_errors=True)
-    return path
 
 
 def checkpoints(folder: Path) -> list[Path]:
@@ -140,24 +133,18 @@ def last(folder: Path, on_bad: Callable[[str], None] = lambda _: None) -> Checkp
     """
     for path in reversed(checkpoints(folder)):
         try:
-            return read(path)
+            return _read(path)
         except BadCheckpoint as error:
             on_bad(str(error))
     raise BadCheckpoint(f"{folder}: there is no checkpoint to go on from")
 
 
-def read(path: Path) -> Checkpoint:
-    """Read one checkpoint.
-
-    Raises:
-        BadCheckpoint: it is none.
-    """
+def _read(path: Path) -> Checkpoint:
     try:
         state = State.model_validate_json((path / STATE).read_bytes())
         tensors = safetensors.torch.load_file(path / TENSORS)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        raise BadCheckpoint(f"{path / STATE}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+        raise BadCheckpoint(f"{path / STATE}: {first_of(error)}") from None
     except (OSError, safetensors.SafetensorError) as error:
         raise BadCheckpoint(f"{path}: {error}") from error
     return Checkpoint(state, tensors)
@@ -181,21 +168,21 @@ def check(state: State, fixed: dict[str, JsonValue]) -> None:
 
 
 def optimizer_tensors(optimizer: torch.optim.Optimizer, names: list[str]) -> dict[str, Tensor]:
-    """AdamW's moments and step counts as named tensors.
+    """AdamW's moments and step counts, as tensors of the part `optimizer`.
 
     Args:
         names: of the parameters, in the optimiser's order.
     """
     state = optimizer.state_dict()["state"]
     return {
-        f"{names[index]}|{key}": torch.as_tensor(value).detach().to("cpu", copy=True).contiguous()
+        f"optimizer.{names[index]}|{key}": torch.as_tensor(value).detach().to("cpu", copy=True).contiguous()
         for index, values in state.items()
         for key, value in values.items()
     }
 
 
 def restore_optimizer(optimizer: torch.optim.Optimizer, names: list[str], tensors: dict[str, Tensor]) -> None:
-    """Restore the tensors of `optimizer_tensors`.
+    """Restore the tensors of `optimizer_tensors`, without the part's name.
 
     Raises:
         BadCheckpoint: it is of other parameters.

@@ -3,8 +3,7 @@
 import hashlib
 import random
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Literal, Self, TypeVar
 
@@ -77,23 +76,7 @@ class Example(BaseModel):
         return self
 
 
-@dataclass(frozen=True, slots=True)
-class Split:
-    """Examples to learn from, and examples that only measure."""
-
-    train: list[Example]
-    validation: list[Example]
-
-
-def parse(line: bytes | str, place: str) -> Example:
-    """An example from one line.
-
-    Args:
-        place: file and line, for the error.
-
-    Raises:
-        BadDataset: it is none; the message names the place and the fields.
-    """
+def _parse(line: bytes, place: str) -> Example:
     try:
         return Example.model_validate_json(line)
     except ValidationError as error:
@@ -115,7 +98,7 @@ def read(paths: Sequence[Path], *, task: Task | None = None) -> list[Example]:
         try:
             for number, line in jsonl.lines(path, max_bytes=MAX_LINE_BYTES):
                 place = f"{path}:{number}"
-                example = parse(line, place)
+                example = _parse(line, place)
                 if example.id in ids:
                     raise BadDataset(f"{place}: id: {example.id!r} comes twice in this file")
                 ids.add(example.id)
@@ -167,19 +150,16 @@ def group_of(example: Example) -> str:
     return example.group or " ".join(example.query.lower().split())
 
 
-def split(examples: Sequence[Example], *, share: float, seed: int) -> Split:
-    """Whole groups at random into both sides, about `share` of them for validation; the same for a seed.
+def split(
+    items: Iterable[Item], group: Callable[[Item], str], *, share: float, seed: int
+) -> tuple[list[Item], list[Item]]:
+    """Items to learn from, and about a share of the groups that only measures; the same for a seed.
 
     A group's side depends on its name and the seed alone, so that more data moves none to the other side.
     """
-    train: list[Example] = []
-    validation: list[Example] = []
-    for example in examples:
-        (validation if is_held_out(group_of(example), share=share, seed=seed) else train).append(example)
-    return Split(train, validation)
-
-
-def is_held_out(name: str, *, share: float, seed: int) -> bool:
-    """Whether a group of this name only measures: about a share of the names, the same for a seed."""
-    digest = hashlib.sha256(f"{seed}:{name}".encode(errors="replace")).digest()
-    return int.from_bytes(digest[:8], "big") / 2**64 < share
+    train: list[Item] = []
+    held_out: list[Item] = []
+    for item in items:
+        digest = hashlib.sha256(f"{seed}:{group(item)}".encode(errors="replace")).digest()
+        (held_out if int.from_bytes(digest[:8], "big") / 2**64 < share else train).append(item)
+    return train, held_out

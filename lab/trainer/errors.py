@@ -10,6 +10,8 @@ TrainerError
   └── WriteFailed      the disk took no more
 """
 
+from pydantic import ValidationError
+
 
 class TrainerError(Exception):
     """The message says what happened, and what to do about it where that is known."""
@@ -41,3 +43,9 @@ class Diverged(TrainerError):
 
 class WriteFailed(TrainerError):
     pass
+
+
+def first_of(error: ValidationError) -> str:
+    """The first field that is wrong, and why."""
+    first = error.errors(include_url=False)[0]
+    return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"

@@ -5,15 +5,15 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 from lab.evaluator import runs
 from lab.evaluator.data import Item, Source
 from lab.evaluator.store import Prediction, RunFolder
 from lab.trainer.dataset import Example, turns
 from lab.trainer.errors import BadLabels
-from lab.trainer.labels import JudgedAnswer, best_program, label
+from lab.trainer.labels import best_program, label
 from proto.base import parse_query_time
 from proto.kg import KgExecuteRequest, KgResponse
 from services.gateway import prompts
@@ -27,6 +27,7 @@ from services.kit.client import ServiceClient
 from services.kit.errors import ServiceRejected
 from services.kit.llm import LLM, Constraint
 
+ADAPTER = "kg-api"
 SAMPLE_S, EXECUTE_S = 60.0, 10.0
 # Programs of one temperature repeat each other below it, and leave the question above it.
 TEMPERATURE = 0.8
@@ -67,12 +68,12 @@ def from_run(folder: Path, sources: Sequence[Path], judge: str, tally: Tally) ->
     verdicts = runs.verdicts(target, lines, judge)
     predictions = {line.id: line for line in lines}
     prompt = prompts.load(TAUGHT_PROMPT)
-    known = 0
+    matches = 0
     for item in Source(sources).items():
         prediction = predictions.get(item.id)
         if prediction is None:
             continue
-        known += 1
+        matches += 1
         if prediction.query != item.query:
             raise BadLabels(f"{item.place}: query: not what the run asked under the id {item.id}")
         evidence = _evidence(item, prediction)
@@ -84,7 +85,7 @@ def from_run(folder: Path, sources: Sequence[Path], judge: str, tally: Tally) ->
             continue
         outcome = verdicts[item.id].outcome
         texts = tuple(one.text for one in evidence)
-        made = label(JudgedAnswer(item.id, item.query, item.gold, item.label_kind, outcome, texts))
+        made = label(item, outcome, texts)
         tally[made.rule] += 1
         yield Example(
             id=f"{target.name}:{item.id}"[:200],
@@ -97,7 +98,7 @@ def from_run(folder: Path, sources: Sequence[Path], judge: str, tally: Tally) ->
             source=f"labels:{target.name}"[:200],
             query=item.query,
         )
-    if not known:
+    if not matches:
         raise BadLabels(f"{folder}: none of its {len(predictions)} questions is in {', '.join(map(str, sources))}")
 
 
@@ -105,11 +106,9 @@ def _evidence(item: Item, prediction: Prediction) -> list[Evidence]:
     """The generator's evidence: the question's own contexts, else the passages of the mesh."""
     contexts: list[str] = item.body.get("evidence") or []
     if contexts:
-        return [Evidence(text=text, page=index) for index, text in enumerate(contexts) if text.strip()]
-    return [
-        Evidence(text=one.text, page=index, page_name=one.page_name, source=one.source)
-        for index, one in enumerate(prediction.shown)
-    ]
+        return [Evidence(text, page) for page, text in enumerate(contexts) if text.strip()]
+    shown = enumerate(prediction.shown)
+    return [Evidence(one.text, page, page_name=one.page_name, source=one.source) for page, one in shown]
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +118,6 @@ class Trying:
     llm: LLM
     kg: ServiceClient
     count: int
-    adapter: str = "kg-api"
 
 
 async def from_trying(
@@ -131,7 +129,7 @@ async def from_trying(
         EvaluatorError: a file cannot be read.
         ServiceFailure: the generator or the knowledge graph is not reachable.
     """
-    writer = ProgramWriter(trying.llm, CATALOGUE, load_library(CATALOGUE), adapter=trying.adapter)
+    writer = ProgramWriter(trying.llm, CATALOGUE, load_library(CATALOGUE), adapter=ADAPTER)
     grammars: dict[str, Constraint] = {}
     examples: list[Example] = []
     items = await asyncio.to_thread(lambda: list(Source(sources).items()))
@@ -143,22 +141,17 @@ async def from_trying(
         domain = item.domain if item.domain in DOMAINS else "open"
         if domain not in grammars:
             grammars[domain] = Constraint(grammar=await asyncio.to_thread(decoding_grammar, CATALOGUE, domain))
-        best = await best_program(
-            item.query,
-            item.gold,
-            sample=_sampler(writer, trying, item, domain, grammars[domain]),
-            execute=_executor(trying, item, domain),
-        )
+        programs = await _sample(writer, trying, item, domain, grammars[domain])
+        best = await best_program(item, programs, partial(_execute, trying, item, domain))
         tally["kept" if best else "no program found the answer"] += 1
         if best:
+            messages = adapter_messages(item.query, query_time=_moment(item), domain=CATALOGUE.domains[domain])
             examples.append(
                 Example(
                     id=f"tried:{item.id}"[:200],
                     task="kg-api",
-                    messages=turns(
-                        adapter_messages(item.query, query_time=_moment(item), domain=CATALOGUE.domains[domain])
-                    ),
-                    completion=best.program,
+                    messages=turns(messages),
+                    completion=best,
                     domain=domain,
                     kind="answer",
                     question_type=item.question_type[:32],
@@ -169,41 +162,35 @@ async def from_trying(
     return examples
 
 
-def _sampler(writer: ProgramWriter, trying: Trying, item: Item, domain: str, constraint: Constraint) -> Any:
-    async def sample(query: str) -> list[str]:
-        moment = _moment(item)
-        if await trying.llm.serves(trying.adapter, allow_s=SAMPLE_S):
-            messages = adapter_messages(query, query_time=moment, domain=CATALOGUE.domains[domain])
-        else:
-            examples = await writer.library.nearest(query, domain=domain, k=writer.k)
-            messages = writer.messages(query, examples, query_time=moment, domain=domain)
-        completion = await trying.llm.chat(
-            messages,
-            max_tokens=MAX_TOKENS,
-            allow_s=SAMPLE_S,
-            temperature=TEMPERATURE,
-            n=trying.count,
-            adapter=trying.adapter,
-            constraint=constraint,
-        )
-        # A program that was cut at the limit may run, and say something else than was meant.
-        return [sample.text for sample in completion.samples if sample.finish_reason != "length"]
-
-    return sample
+async def _sample(writer: ProgramWriter, trying: Trying, item: Item, domain: str, constraint: Constraint) -> list[str]:
+    moment = _moment(item)
+    if await trying.llm.serves(ADAPTER, allow_s=SAMPLE_S):
+        messages = adapter_messages(item.query, query_time=moment, domain=CATALOGUE.domains[domain])
+    else:
+        examples = await writer.library.nearest(item.query, domain=domain, k=writer.k)
+        messages = writer.messages(item.query, examples, query_time=moment, domain=domain)
+    completion = await trying.llm.chat(
+        messages,
+        max_tokens=MAX_TOKENS,
+        allow_s=SAMPLE_S,
+        temperature=TEMPERATURE,
+        n=trying.count,
+        adapter=ADAPTER,
+        constraint=constraint,
+    )
+    # A program that was cut at the limit may run, and say something else than was meant.
+    return [sample.text for sample in completion.samples if sample.finish_reason != "length"]
 
 
-def _executor(trying: Trying, item: Item, domain: str) -> Any:
-    async def execute(program: str) -> str:
-        request = KgExecuteRequest.model_validate(
-            {"program": program, "query_time": _moment(item), "domain": domain, "max_tokens": 4_000}
-        )
-        try:
-            response = await trying.kg.call("/kg/execute", request, KgResponse, allow_s=EXECUTE_S)
-        except ServiceRejected:
-            return ""
-        return response.text if response.status in ("ok", "stale") else ""
-
-    return execute
+async def _execute(trying: Trying, item: Item, domain: str, program: str) -> str:
+    request = KgExecuteRequest.model_validate(
+        {"program": program, "query_time": _moment(item), "domain": domain, "max_tokens": 4_000}
+    )
+    try:
+        response = await trying.kg.call("/kg/execute", request, KgResponse, allow_s=EXECUTE_S)
+    except ServiceRejected:
+        return ""
+    return response.text if response.status in ("ok", "stale") else ""
 
 
 def _moment(item: Item) -> datetime:

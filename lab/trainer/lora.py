@@ -7,6 +7,7 @@ number format and masks are windows of a pool that is drawn anew for each step.
 """
 
 import warnings
+from collections.abc import Callable
 from typing import Any, cast
 
 import torch
@@ -92,32 +93,21 @@ def quicken(model: PeftModel, dropout: float) -> MaskPool | None:
     weight = cast(Tensor, plain[0].get_base_layer().weight)
     pool = MaskPool(dropout, weight.dtype, weight.device)
     for layer in plain:
-        layer.forward = _Forward(layer, pool)  # type: ignore[method-assign]
+        layer.forward = _forward(layer, pool)  # type: ignore[method-assign]
     return pool
 
 
-class _Forward:
-    def __init__(self, layer: Linear, pool: MaskPool) -> None:
-        self._layer = layer
-        self._pool = pool
-        self._peft = layer.forward
-        self._name = layer.active_adapters[0]
+def _forward(layer: Linear, pool: MaskPool) -> Callable[..., Tensor]:
+    peft, name = layer.forward, layer.active_adapters[0]
 
-    def __call__(self, x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        layer = self._layer
+    def forward(x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         if layer.disable_adapters or layer.merged:
-            return self._peft(x, *args, **kwargs)
-        base = layer.get_base_layer()
-        mask = self._pool.window(x.numel()) if self._pool.p and layer.training else None
-        return cast(
-            Tensor,
-            _Adapted.apply(  # type: ignore[no-untyped-call]
-                x,
-                base.weight,
-                base.bias,
-                layer.lora_A[self._name].weight,
-                layer.lora_B[self._name].weight,
-                layer.scaling[self._name],
-                mask,
-            ),
+            return peft(x, *args, **kwargs)
+        base, a, b = layer.get_base_layer(), layer.lora_A[name], layer.lora_B[name]
+        mask = pool.window(x.numel()) if pool.p and layer.training else None
+        adapted = _Adapted.apply(  # type: ignore[no-untyped-call]
+            x, base.weight, base.bias, a.weight, b.weight, layer.scaling[name], mask
         )
+        return cast(Tensor, adapted)
+
+    return forward

@@ -24,11 +24,7 @@ def batch_loss(learner: Learner, batch: Batch) -> Tensor:
     The model must be `sharing`.
     """
     hidden = learner.decoder(
-        input_ids=batch.tokens,
-        position_ids=batch.positions,
-        use_cache=False,
-        prefix=batch.prefix,
-        rows=batch.rows,
+        input_ids=batch.tokens, position_ids=batch.positions, use_cache=False, prefix=batch.prefix, rows=batch.rows
     ).last_hidden_state[0]
     values = learner.head(hidden[batch.answers]).float()
     return (cross_entropy(values, batch.targets, reduction="none") * batch.weights).sum()
@@ -53,11 +49,7 @@ def validation_loss(
 
 
 def replies(
-    learner: Learner,
-    items: Sequence[Encoded],
-    *,
-    max_tokens: int,
-    on_progress: Callable[[int], None] = lambda _: None,
+    learner: Learner, items: Sequence[Encoded], *, max_tokens: int, on_progress: Callable[[int], None] = lambda _: None
 ) -> list[str]:
     """Greedy replies to the examples' prompts, in order; at most a little longer than the longest that was taught.
 

@@ -95,7 +95,12 @@ def load(path: Path | str, *, name: str, threads: int = 2, four_bit: bool = Fals
     device, dtype, reason = number_format(str(path), threads=threads)
     options: dict[str, Any] = {}
     if four_bit:
-        _refuse_four_bit(device)
+        if device.type != "cuda":
+            raise BadModel(
+                "4-bit weights are computed with on CUDA alone, and there is none here: leave out --four-bit"
+            )
+        if not importlib.util.find_spec("bitsandbytes"):
+            raise BadModel("4-bit weights need bitsandbytes: pip install 'cragmesh[four-bit]'")
         from transformers import BitsAndBytesConfig
 
         options["quantization_config"] = BitsAndBytesConfig(  # type: ignore[no-untyped-call]
@@ -110,20 +115,13 @@ def load(path: Path | str, *, name: str, threads: int = 2, four_bit: bool = Fals
         model = AutoModelForCausalLM.from_pretrained(path, dtype=dtype, local_files_only=True, **options)
     # A configuration from elsewhere fails in as many ways as there are models.
     except Exception as error:
-        raise BadModel(f"{path}: no model that can be trained: {_first_line(error)}") from error
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise BadModel(f"{path}: no model that can be trained: {reason}") from error
     if "quantization_config" not in options:
         model.to(device)  # type: ignore[arg-type]
     model.requires_grad_(False)
     model.config.use_cache = False
     return Base(model, tokenizer, name, device, reason)
-
-
-def _refuse_four_bit(device: torch.device) -> None:
-    """Raise where weights of 4 bits cannot be computed with."""
-    if device.type != "cuda":
-        raise BadModel("4-bit weights are computed with on CUDA alone, and there is none here: leave out --four-bit")
-    if not importlib.util.find_spec("bitsandbytes"):
-        raise BadModel("4-bit weights need bitsandbytes: pip install 'cragmesh[four-bit]'")
 
 
 def adapt(base: Base, recipe: Recipe) -> Learner:
@@ -134,7 +132,7 @@ def adapt(base: Base, recipe: Recipe) -> Learner:
     """
     torch.manual_seed(recipe.seed)
     model = base.model
-    linear = {path.rpartition(".")[2] for path, module in model.named_modules() if _linear(module)}
+    linear = {path.rpartition(".")[2] for path, module in model.named_modules() if isinstance(module, torch.nn.Linear)}
     if missing := [target for target in recipe.targets if target not in linear]:
         raise BadModel(
             f"{base.name} has no layers named {', '.join(missing)}; its linear layers are {', '.join(sorted(linear))}"
@@ -156,14 +154,6 @@ def adapt(base: Base, recipe: Recipe) -> Learner:
         if parameter.requires_grad:
             parameter.data = parameter.data.float()
     return Learner(base, adapted, quicken(adapted, recipe.dropout))
-
-
-def _linear(module: torch.nn.Module) -> bool:
-    return isinstance(module, torch.nn.Linear)
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[0]
 
 
 def weights(learner: Learner) -> dict[str, Tensor]:

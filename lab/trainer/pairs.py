@@ -4,14 +4,13 @@ import hashlib
 import random
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from lab.trainer.dataset import MAX_LINE_BYTES, is_held_out
-from lab.trainer.errors import BadDataset
+from lab.trainer.dataset import MAX_LINE_BYTES
+from lab.trainer.errors import BadDataset, first_of
 from lab.trainer.synthesise import prose, web
 from lab.trainer.synthesise.names import Names
 from lab.trainer.synthesise.phrasing import Phrasing
@@ -50,34 +49,23 @@ class Pair(BaseModel):
         return self
 
 
-@dataclass(frozen=True, slots=True)
-class Parts:
-    """Pairs to learn from, and pairs that only measure, of other passages."""
-
-    train: list[Pair]
-    held_out: list[Pair]
-
-
 def read(paths: Iterable[Path]) -> list[Pair]:
     """The pairs of files.
 
     Raises:
         BadDataset: a file cannot be read, or a line of it is no pair.
     """
+    pairs: list[Pair] = []
     try:
-        return [
-            _parse(record, place) for path in paths for place, record in jsonl.objects(path, max_bytes=MAX_LINE_BYTES)
-        ]
+        for path in paths:
+            for place, record in jsonl.objects(path, max_bytes=MAX_LINE_BYTES):
+                try:
+                    pairs.append(Pair.model_validate(record))
+                except ValidationError as error:
+                    raise BadDataset(f"{place}: {first_of(error)}") from None
     except jsonl.BadLine as error:
         raise BadDataset(str(error)) from error
-
-
-def _parse(record: dict[str, Any], place: str) -> Pair:
-    try:
-        return Pair.model_validate(record)
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        raise BadDataset(f"{place}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+    return pairs
 
 
 def made_up(count: int, seed: int) -> Iterator[Pair]:
@@ -119,14 +107,6 @@ def _of_record(record: Record, kind: str) -> Iterator[Pair]:
         )
 
 
-def split(pairs: Sequence[Pair], *, share: float, seed: int) -> Parts:
-    """Whole passages at random into both sides, about `share` of them kept back; the same for a seed."""
-    parts = Parts([], [])
-    for pair in pairs:
-        (parts.held_out if is_held_out(pair.passage, share=share, seed=seed) else parts.train).append(pair)
-    return parts
-
-
 def distractors(pairs: Sequence[Pair], *, share: float, seed: int) -> list[Pair]:
     """For a share of the answerable questions another passage of the same title, else of the same kind.
 
@@ -157,10 +137,7 @@ def distractors(pairs: Sequence[Pair], *, share: float, seed: int) -> list[Pair]
 
 def fingerprint(pairs: Sequence[Pair]) -> str:
     """SHA-256 over all pairs, in order."""
-    digest = hashlib.sha256()
-    for pair in pairs:
-        digest.update(pair.model_dump_json().encode())
-    return digest.hexdigest()
+    return hashlib.sha256("".join(map(Pair.model_dump_json, pairs)).encode()).hexdigest()
 
 
 def sources(pairs: Iterable[Pair]) -> dict[str, int]:

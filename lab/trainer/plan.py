@@ -51,10 +51,10 @@ def prepare(examples: Sequence[Example], base: Base, recipe: Recipe, on_progress
         done += count
         on_progress(Progress("encoding", done, len(examples)))
 
-    parts = dataset.split(examples, share=recipe.validation_share, seed=recipe.seed)
+    learnt, held_out = dataset.split(examples, dataset.group_of, share=recipe.validation_share, seed=recipe.seed)
     limits = {"max_prompt_tokens": recipe.max_prompt_tokens, "max_completion_tokens": recipe.max_completion_tokens}
-    train = encode(parts.train, base.tokenizer, **limits, on_progress=advance)
-    kept_back = encode(parts.validation, base.tokenizer, **limits, on_progress=advance)
+    train = encode(learnt, base.tokenizer, **limits, on_progress=advance)
+    kept_back = encode(held_out, base.tokenizer, **limits, on_progress=advance)
     if not train.kept or not kept_back.kept:
         raise BadDataset(
             f"of {len(examples)} examples {len(train.kept)} are left to learn from and {len(kept_back.kept)} to "

@@ -16,7 +16,7 @@ import safetensors.torch
 import torch
 from pydantic import JsonValue
 
-from lab.trainer import checkpoint, files, pairs
+from lab.trainer import checkpoint, dataset, files, pairs
 from lab.trainer.checkpoint import Checkpoint, Point, State, Stop, without_denormals
 from lab.trainer.errors import BadCheckpoint, BadDataset, Diverged
 from lab.trainer.model import number_format
@@ -38,9 +38,8 @@ MEASURE_SHARE = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A finished run: its weights' folder, and what they are worth."""
+    """A finished run: what its weights are worth, and why it ended."""
 
-    folder: Path
     card: Card
     steps: int
     stopped: Stop
@@ -69,10 +68,10 @@ def train(
     """
     began = time.monotonic()
     base = base or bundled_model()
-    parts = pairs.split(items, share=recipe.held_out_share, seed=recipe.seed)
-    training = [*parts.train, *pairs.distractors(parts.train, share=recipe.distractors, seed=recipe.seed)]
+    learnt, kept_back = dataset.split(items, lambda pair: pair.passage, share=recipe.held_out_share, seed=recipe.seed)
+    training = [*learnt, *pairs.distractors(learnt, share=recipe.distractors, seed=recipe.seed)]
     chooser = random.Random(recipe.seed)  # noqa: S311 - repeatable is the point
-    held_out = chooser.sample(parts.held_out, min(len(parts.held_out), recipe.held_out))
+    held_out = chooser.sample(kept_back, min(len(kept_back), recipe.held_out))
     layout = Layout(base, max_tokens=recipe.max_tokens, overlap=recipe.overlap)
     examples = encode(layout, training, recipe)
     if not examples or not any(pair.answer for pair in held_out) or len(held_out) < 2:
@@ -101,18 +100,11 @@ def train(
     on_progress(Progress("measuring", 0, len(held_out)))
     card = measured(target, held_out, card, base, threads=recipe.threads, on_progress=on_progress)
     write(target, model, card)
-    return Result(target, card, run.step, stopped)
+    return Result(card, run.step, stopped)
 
 
 def check_target(folder: Path, run: Path) -> None:
-    """Refuse to replace what are no reader's weights, whole as they would be.
-
-    Args:
-        run: the run's own folder, whose checkpoints must outlive the writing.
-
-    Raises:
-        BadTarget: the folder has no reader's files, or the run lies in it.
-    """
+    """Raise `BadTarget` where the weights would replace another folder than a reader's, or the run's own."""
     files.check_target(folder, run, marker=CARD, written="weights", lack="holds no reader")
 
 
@@ -137,11 +129,8 @@ def report(result: Result) -> list[str]:
 
 def write(target: Path, model: Model, card: Card) -> None:
     """Replace the weights' folder, whole or not at all."""
-    content = {
-        WEIGHTS: safetensors.torch.save(model.tensors()),
-        CARD: (json.dumps(card.model_dump(), indent=2, sort_keys=True) + "\n").encode(),
-    }
-    files.write_folder(target, content)
+    text = json.dumps(card.model_dump(), indent=2, sort_keys=True) + "\n"
+    files.write_folder(target, {WEIGHTS: safetensors.torch.save(model.tensors()), CARD: text.encode()})
 
 
 @dataclass(slots=True)
@@ -280,10 +269,8 @@ class _Run:
         )
         trained = self.model.trained()
         tensors = {f"reader.{name}": trained[name].detach().clone().contiguous() for name in self.names}
-        moments = checkpoint.optimizer_tensors(self.optimizer, self.names)
-        checkpoint.save(
-            self.folder, Checkpoint(state, tensors | {f"optimizer.{name}": one for name, one in moments.items()})
-        )
+        tensors |= checkpoint.optimizer_tensors(self.optimizer, self.names)
+        checkpoint.save(self.folder, Checkpoint(state, tensors))
 
     def restore(self) -> None:
         """Go on from the last checkpoint.

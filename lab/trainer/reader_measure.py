@@ -1,5 +1,6 @@
 """Scores of a trained reader on held-out pairs, as it is served; its temperature and threshold are fitted on them."""
 
+import itertools
 import math
 import random
 from collections.abc import Sequence
@@ -11,32 +12,35 @@ import numpy as np
 from lab.trainer.pairs import Pair
 from lab.trainer.progress import OnProgress, Progress
 from lab.trainer.score import answer_words, token_f1
-from services.kit.precision import Precision, choose_precision
+from services.kit.precision import choose_precision
 from services.kit.reader import Card, Reader, Text, Tokens, Window, reading, shares
 
 # Passages of a measured question: its own and others of its kind, as a prompt has them.
 BESIDE = 4
 TEMPERATURES = tuple(round(0.5 + 0.1 * step, 1) for step in range(36))
+# Of several passages, a reader's raw values, from which any temperature's probabilities follow.
+Values = list[tuple[Tokens, list[tuple[Window, np.ndarray]], str]]
 
 
 def measured(
-    folder: Path,
-    held_out: Sequence[Pair],
-    card: Card,
-    base: Path,
-    *,
-    threads: int = 0,
-    on_progress: OnProgress = lambda _: None,
+    folder: Path, held_out: Sequence[Pair], card: Card, base: Path, *, threads: int, on_progress: OnProgress
 ) -> Card:
     """The card with temperature and threshold fitted on one half of the pairs, and what they give on the other.
 
     Measured as it is served: by ONNX Runtime, in the number format that this CPU gets.
     """
-    precision = choose_precision("auto", device="cpu", threads=threads)
+    reader = Reader(folder, choose_precision("auto", device="cpu", threads=threads), base)
+    count = itertools.count(1)
+
+    def values_of(question: str, passages: Sequence[Pair]) -> Values:
+        on_progress(Progress("measuring", next(count), 2 * len(held_out)))
+        texts = [Text(pair.passage, pair.title) for pair in passages]
+        values = reader.values(question, texts)
+        return [(tokens, windows, text.text) for text, (tokens, windows) in zip(texts, values, strict=True)]
+
     half = len(held_out) // 2
-    reader = _RawReader(folder, precision, base, on_progress, 2 * len(held_out))
-    own = [reader.values(pair.question, [pair]) for pair in held_out]
-    beside = [reader.values(pair.question, passages) for pair, passages in zip(held_out, _sets(held_out), strict=True)]
+    own = [values_of(pair.question, [pair]) for pair in held_out]
+    beside = [values_of(pair.question, passages) for pair, passages in zip(held_out, _sets(held_out), strict=True)]
     temperature = min(TEMPERATURES, key=lambda one: _surprise(held_out[:half], own[:half], one))
     replies = [_reply(values, temperature) for values in beside]
     threshold = _threshold(held_out[:half], replies[:half])
@@ -47,33 +51,8 @@ def measured(
         "surprise": _surprise(held_out[half:], own[half:], temperature),
         "pairs": float(len(held_out) - half),
     }
-    return card.model_copy(
-        update={
-            "temperature": temperature,
-            "threshold": threshold,
-            "held_out": {name: round(value, 4) for name, value in scores.items()},
-        }
-    )
-
-
-Values = list[tuple[Tokens, list[tuple[Window, np.ndarray]], str]]
-
-
-class _RawReader:
-    """A reader's raw values, from which any temperature's probabilities follow."""
-
-    def __init__(self, folder: Path, precision: Precision, base: Path, on_progress: OnProgress, total: int) -> None:
-        self._reader = Reader(folder, precision, base)
-        self._on_progress, self._total, self._done = on_progress, total, 0
-
-    def values(self, question: str, passages: Sequence[Pair]) -> Values:
-        self._done += 1
-        self._on_progress(Progress("measuring", self._done, self._total))
-        texts = [Text(pair.passage, pair.title) for pair in passages]
-        return [
-            (tokens, windows, text.text)
-            for text, (tokens, windows) in zip(texts, self._reader.values(question, texts), strict=True)
-        ]
+    rounded = {name: round(value, 4) for name, value in scores.items()}
+    return card.model_copy(update={"temperature": temperature, "threshold": threshold, "held_out": rounded})
 
 
 def _sets(held_out: Sequence[Pair]) -> list[list[Pair]]:

@@ -129,7 +129,7 @@ def encode(layout: Layout, items: Sequence[Pair], recipe: Recipe) -> list[Exampl
             continue
         if place is None:
             examples.append(_example(chooser.choice(windows), passage, None))
-        elif holding := [one for one in windows if _inside(one, place)]:
+        elif holding := [one for one in windows if one.at <= place[0] and place[1] < one.at + _passage_tokens(one)]:
             window = chooser.choice(holding)
             inside = window.first - window.at
             examples.append(_example(window, passage, (place[0] + inside, place[1] + inside)))
@@ -150,12 +150,12 @@ def _place(passage: Tokens, pair: Pair) -> tuple[int, int] | None:
     return (first, last) if last - first < MAX_SPAN_TOKENS else None
 
 
-def _inside(window: Window, place: tuple[int, int]) -> bool:
-    return window.at <= place[0] and place[1] < window.at + len(window) - window.first - 1
+def _passage_tokens(window: Window) -> int:
+    return len(window) - window.first - 1
 
 
 def _example(window: Window, passage: Tokens, span: tuple[int, int] | None) -> Example:
-    tokens = slice(window.at, window.at + len(window) - window.first - 1)
+    tokens = slice(window.at, window.at + _passage_tokens(window))
     sides = (window.first, 1)
     flags = [pad(torch.from_numpy(one[tokens]), sides) for one in (passage.opens, passage.closes)]
     return Example(window, flags[0], flags[1], span)

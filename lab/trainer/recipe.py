@@ -59,10 +59,7 @@ class Recipe(BaseModel):
         lengths = cls.model_fields
         if tokens <= int(lengths["max_prompt_tokens"].default):
             return {}
-        return {
-            "max_prompt_tokens": tokens,
-            "max_batch_tokens": tokens + int(lengths["max_completion_tokens"].default),
-        }
+        return {"max_prompt_tokens": tokens, "max_batch_tokens": tokens + int(lengths["max_completion_tokens"].default)}
 
     def fixed(self) -> dict[str, object]:
         """What must be the same for a run to go on."""

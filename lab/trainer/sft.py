@@ -309,8 +309,7 @@ class _Run:
     def _save(self) -> None:
         tensors = {f"adapter.{name}": tensor for name, tensor in weights(self.learner).items()}
         tensors |= {f"best.{name}": tensor for name, tensor in self.best.items()}
-        moments = checkpoint.optimizer_tensors(self.optimizer, list(self.learner.parameters))
-        tensors |= {f"optimizer.{name}": tensor for name, tensor in moments.items()}
+        tensors |= checkpoint.optimizer_tensors(self.optimizer, list(self.learner.parameters))
         tensors["rng.cpu"] = torch.get_rng_state()
         if self.learner.base.device.type == "cuda":
             tensors["rng.cuda"] = torch.cuda.get_rng_state(self.learner.base.device)

@@ -7,8 +7,7 @@ from dataclasses import replace
 from lab.trainer.errors import BadDataset
 from lab.trainer.synthesise import prose, web
 from lab.trainer.synthesise.engine import Engine, every_domain
-from lab.trainer.synthesise.evidence import MAX_CHARS as MAX_CHARS
-from lab.trainer.synthesise.evidence import Evidence
+from lab.trainer.synthesise.evidence import MAX_CHARS, SECTIONS, Evidence
 from lab.trainer.synthesise.names import Names
 from lab.trainer.synthesise.phrasing import Phrasing
 from lab.trainer.synthesise.record import Kind, Record
@@ -37,7 +36,7 @@ def generate(count: int, seed: int, domain: str = "") -> Iterator[Record]:
     queries: set[str] = set()
     with Engine(phrasing, every_domain(domain)) as engine:
         evidence = Evidence(engine)
-        kinds = {kind: share for kind, share in KINDS.items() if not domain or kind in evidence.kinds}
+        kinds = {kind: share for kind, share in KINDS.items() if SECTIONS[kind] in engine.sections}
         for _ in range(count):
             kind = phrasing.weighted(kinds)
             source = "records" if domain else phrasing.weighted({"records": RECORDS, "web": PAGES, "prose": PROSE})
@@ -46,7 +45,9 @@ def generate(count: int, seed: int, domain: str = "") -> Iterator[Record]:
                     record = evidence.record(kind)
                 else:
                     record = _of_pages(web.PATTERNS if source == "web" else prose.PATTERNS, source, phrasing, names)
-                if record is not None and record.kind == kind and _fits(record, queries):
+                if record is None or record.kind != kind or record.query.lower() in queries:
+                    continue
+                if sum(map(len, record.passages)) <= MAX_CHARS:
                     queries.add(record.query.lower())
                     yield record
                     break
@@ -57,7 +58,3 @@ def generate(count: int, seed: int, domain: str = "") -> Iterator[Record]:
 def _of_pages(patterns: Sequence[tuple[float, Pattern]], source: str, phrasing: Phrasing, names: Names) -> Record:
     pattern = phrasing.rng.choices([one for _, one in patterns], [weight for weight, _ in patterns])[0]
     return replace(pattern(phrasing, names), pattern=f"{source}.{pattern.__name__}")
-
-
-def _fits(record: Record, queries: set[str]) -> bool:
-    return record.query.lower() not in queries and sum(map(len, record.passages)) <= MAX_CHARS

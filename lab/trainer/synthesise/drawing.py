@@ -10,7 +10,7 @@ from typing import Any
 from lab.trainer.synthesise.names import Names
 from lab.trainer.synthesise.phrases import Phrasebook, Recipe
 from lab.trainer.synthesise.phrasing import Phrasing
-from lab.trainer.synthesise.times import Day, drawn_time
+from lab.trainer.synthesise.times import drawn_time
 
 Slots = Mapping[str, Any]
 _WHOLE = re.compile(r"\{([\w.]+)\}")
@@ -155,13 +155,9 @@ def _in_year(d: Drawing, recipe: Recipe, slots: Slots) -> str:
     return d.phrasing.day(year, year).isoformat()
 
 
-def _day(d: Drawing, recipe: Recipe, slots: Slots) -> str:
-    return d.phrasing.day(*recipe["day"]).isoformat()
-
-
 def _written_day(d: Drawing, recipe: Recipe, slots: Slots) -> str:
-    day = Day(d.phrasing.day(*recipe["written_day"]))
-    return f"{day.name} {day.day}, {day.year}"
+    day = d.phrasing.day(*recipe["written_day"])
+    return f"{day:%B} {day.day}, {day.year}"
 
 
 def _ago(d: Drawing, recipe: Recipe, slots: Slots) -> str:
@@ -174,26 +170,9 @@ def _before(d: Drawing, recipe: Recipe, slots: Slots) -> str:
     return (date.fromisoformat(str(day)) - timedelta(days=int(days))).isoformat()
 
 
-def _plus(d: Drawing, recipe: Recipe, slots: Slots) -> int:
-    return sum(_number(d, value, slots) for value in recipe["plus"])
-
-
-def _written(d: Drawing, recipe: Recipe, slots: Slots) -> str:
-    """A number with marks between its thousands, and its unit."""
-    return f"{d.draw(recipe['written'], slots):,}{recipe.get('unit', '')}"
-
-
-def _pick(d: Drawing, recipe: Recipe, slots: Slots) -> Any:
-    return d.draw(d.pick(recipe["pick"]), slots)
-
-
 def _either(d: Drawing, recipe: Recipe, slots: Slots) -> Any:
     share, one, other = recipe["either"]
     return d.draw(one if d.phrasing.chance(share) else other, slots)
-
-
-def _if(d: Drawing, recipe: Recipe, slots: Slots) -> Any:
-    return d.draw(recipe["then"], slots) if fill(recipe["if"], slots) else None
 
 
 def _text(d: Drawing, recipe: Recipe, slots: Slots) -> str | None:
@@ -237,17 +216,18 @@ RECIPES: dict[str, Callable[[Drawing, Recipe, Slots], Any]] = {
     "real": _real,
     "power": _power,
     "price": lambda d, recipe, slots: d.phrasing.price(),
-    "day": _day,
+    "day": lambda d, recipe, slots: d.phrasing.day(*recipe["day"]).isoformat(),
     "written_day": _written_day,
     "in_year": _in_year,
     "ago": _ago,
     "before": _before,
-    "plus": _plus,
-    "written": _written,
+    "plus": lambda d, recipe, slots: sum(_number(d, value, slots) for value in recipe["plus"]),
+    # With marks between its thousands, and its unit.
+    "written": lambda d, recipe, slots: f"{d.draw(recipe['written'], slots):,}{recipe.get('unit', '')}",
     "chance": lambda d, recipe, slots: d.phrasing.chance(recipe["chance"]),
-    "pick": _pick,
+    "pick": lambda d, recipe, slots: d.draw(d.pick(recipe["pick"]), slots),
     "either": _either,
-    "if": _if,
+    "if": lambda d, recipe, slots: d.draw(recipe["then"], slots) if fill(recipe["if"], slots) else None,
     "text": _text,
     "number": _numeric,
     "last_word": lambda d, recipe, slots: str(fill(recipe["last_word"], slots)).rsplit(" ", 1)[-1],
@@ -263,5 +243,5 @@ def chosen(phrasing: Phrasing, things: Sequence[Thing]) -> Thing:
     """One of some things, called by any of its columns that begin with `said`, now and then without its article."""
     thing = phrasing.pick(things)
     ways = [str(value) for column, value in thing.values.items() if column.startswith("said") and value]
-    said = phrasing.pick(ways) if ways else str(thing)
-    return Thing(thing.values, said.removeprefix("The ") if phrasing.chance(BARE) else said)
+    name = phrasing.pick(ways) if ways else str(thing)
+    return Thing(thing.values, name.removeprefix("The ") if phrasing.chance(BARE) else name)

@@ -101,13 +101,11 @@ class Engine:
 
     Args:
         catalogue: the domains; those with a phrasebook are asked about.
-        lost: pattern -> questions that their execution did not bear out.
     """
 
     phrasing: Phrasing
-    catalogue: Catalogue = field(default_factory=lambda: every_domain())
+    catalogue: Catalogue
     names: Names = field(init=False)
-    lost: Counter[str] = field(default_factory=Counter)
     _books: dict[str, Phrasebook] = field(default_factory=dict)
     _ways: dict[tuple[Section, str], tuple[list[Way], list[float]]] = field(default_factory=dict)
     _graph: Graph | None = None
@@ -172,11 +170,8 @@ class Engine:
             failures[f"{way.domain}.{way.name}"] += 1
         raise BadDataset(f"no question could be made in {TRIES} tries: {', '.join(failures)}")
 
-    def of(self, way: Way, slots: Slots | None = None) -> Question | None:
+    def of(self, way: Way) -> Question | None:
         """A question of one way; None where executing does not bear it out.
-
-        Args:
-            slots: their values instead of drawn ones.
 
         Raises:
             BadDataset: its pattern names something unknown; the message names both.
@@ -184,7 +179,7 @@ class Engine:
         variant = way.variant
         when = self.graph.world.moment(way.moment)
         try:
-            filled = self._draw(way, when, slots or {})
+            filled = self._draw(way, when)
             if filled is None:
                 return None
             program = _Programs().vformat(variant.program, (), filled).strip() if variant.program else NONE
@@ -192,12 +187,7 @@ class Engine:
         except (AttributeError, IndexError, KeyError, ValueError, SQLAlchemyError) as error:
             raise BadDataset(f"{way.domain}: {way.name}: {type(error).__name__}: {error}") from error
         question = Question(query, when, variant.type or "simple", program, filled, way)
-        if way.section == "beyond":
-            return question
-        executed = self._executed(question)
-        if executed is None:
-            self.lost[question.pattern] += 1
-        return executed
+        return question if way.section == "beyond" else self._executed(question)
 
     def wording(self, variant: Variant, slots: Slots) -> str:
         """A question in the words of a variant, as people type it."""
@@ -218,14 +208,12 @@ class Engine:
             for program in book.about.get(pool, ())
         ]
 
-    def _draw(self, way: Way, when: datetime, preset: Slots) -> dict[str, Any] | None:
+    def _draw(self, way: Way, when: datetime) -> dict[str, Any] | None:
         """The slots of a variant; None where a pool has nothing that fits."""
         book, drawing = self._books[way.domain], self.graph.world.drawings[way.domain]
         own = {key: _Words(self.phrasing.say(words)) for key, words in way.variant.slots.items()}
-        slots: dict[str, Any] = {**own, "today": when.astimezone(ASKER).date(), **preset}
+        slots: dict[str, Any] = {**own, "today": when.astimezone(ASKER).date()}
         for slot, recipe in way.variant.draw.items():
-            if slot in preset:
-                continue
             value = self._thing(recipe, book, slots) if isinstance(recipe, str) else drawing.draw(recipe, slots)
             if value is None:
                 return None
@@ -321,10 +309,10 @@ def _means(statements: Sequence[Statement], question: Question) -> bool:
     entities = [entity for statement in statements for entity in statement.outcome.entities]
     things = [thing for thing in question.slots.values() if isinstance(thing, Thing) and "id" in thing.values]
     for thing in things:
-        named = [entity for entity in entities if entity.name.casefold() == str(thing).replace('"', "").casefold()]
-        if any(tuple(entity.entity_ids) != (str(thing.values["id"]),) for entity in named):
+        resolved = [entity for entity in entities if entity.name.casefold() == str(thing).replace('"', "").casefold()]
+        if any(tuple(entity.entity_ids) != (str(thing.values["id"]),) for entity in resolved):
             return False
-        if not named and quoted(str(thing)) in question.program and not thing.values.get("text"):
+        if not resolved and quoted(str(thing)) in question.program and not thing.values.get("text"):
             return False
     return True
 

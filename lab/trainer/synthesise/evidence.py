@@ -50,20 +50,10 @@ class Evidence:
 
     def record(self, kind: Kind) -> Record | None:
         """A question of a kind with its passages; None where the draw gave none."""
-        match kind:
-            case "answer":
-                question = self.engine.make("patterns")
-                return self._record(question, self._texts(question.statements), question.answer)
-            case "invalid_question":
-                question = self.engine.make("premises")
-                return self._record(question, self._texts(question.statements), INVALID)
-            case _:
-                return self._unanswered()
-
-    @property
-    def kinds(self) -> frozenset[Kind]:
-        """The kinds that the domains' phrases have patterns for."""
-        return frozenset(kind for kind, section in SECTIONS.items() if section in self.engine.sections)
+        if kind == "unknown":
+            return self._unanswered()
+        question = self.engine.make(SECTIONS[kind])
+        return self._record(question, self._texts(question.statements), question.answer or INVALID)
 
     def _unanswered(self) -> Record | None:
         case = self.engine.phrasing.weighted(MISSING)

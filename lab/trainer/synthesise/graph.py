@@ -55,7 +55,8 @@ class Graph:
     def pool(self, sql: str, slots: Slots) -> list[Thing]:
         """The rows of a pool's SQL, in which `:slot` and `:slot.column` stand for what was drawn before."""
         names = list(dict.fromkeys(_SLOT.findall(sql)))
-        values = tuple(_plain(fill(f"{{{name}}}", slots)) for name in names)
+        drawn = (fill(f"{{{name}}}", slots) for name in names)
+        values = tuple(one if isinstance(one, str | int | float | None) else str(one) for one in drawn)
         if (sql, values) not in self._pools:
             bound = {f"p{number}": value for number, value in enumerate(values)}
             query = _SLOT.sub(lambda match: f":p{names.index(match[1])}", sql)
@@ -63,10 +64,6 @@ class Graph:
                 rows = connection.execute(text(query), bound).mappings().all()
             self._pools[sql, values] = [Thing(dict(row)) for row in rows]
         return self._pools[sql, values]
-
-
-def _plain(value: Any) -> Any:
-    return value if isinstance(value, str | int | float) or value is None else str(value)
 
 
 @contextmanager

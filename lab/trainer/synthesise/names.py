@@ -1,7 +1,6 @@
 """Names of people, works, companies and places that do not exist, put together from syllables and common words."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from importlib.resources import files
 from string import Formatter
 
@@ -33,29 +32,20 @@ _PLACE_TAIL = ("", "", "", " City", " Springs", " Falls", " Bay", " Heights", " 
 _KINDS = {"adjective": _ADJECTIVE, "noun": _NOUN, "verb": _VERB, "first": _FIRST, "love": _LOVE, "trade": _TRADE}
 
 
-@dataclass(frozen=True, slots=True)
-class Company:
-    """A company on the stock market; `words` is how a question names it."""
-
-    name: str
-    ticker: str
-    words: str
-
-
 class Names:
     """Draws names; none has to be new, the combinations are many millions."""
 
     def __init__(self, phrasing: Phrasing) -> None:
-        self._phrasing = phrasing
+        self.phrasing = phrasing
 
     def coined(self) -> str:
         """ "Marlenstad": a word of two or three syllables."""
-        v = self._phrasing
+        v = self.phrasing
         middle = v.pick(_MIDDLE) if v.chance(0.3) else ""
         return (v.pick(_HEAD) + middle + v.pick(_TAIL)).capitalize()
 
     def person(self) -> str:
-        v = self._phrasing
+        v = self.phrasing
         first = v.pick(_FIRST).capitalize()
         last = self.coined()
         if v.chance(0.06):
@@ -63,13 +53,11 @@ class Names:
         if v.chance(0.06):
             return f"{first} {v.pick(_FIRST).capitalize()} {last}"
         if v.chance(0.03):
-            return f"{first} {v.pick(('de', 'van', 'von', 'del', 'Mc', 'O')) + ' '}{last}".replace("Mc ", "Mc").replace(
-                " O ", " O'"
-            )
+            return first + v.pick((" de ", " van ", " von ", " del ", " Mc", " O'")) + last
         return f"{first} {last}" + (v.pick((" Jr.", " III")) if v.chance(0.02) else "")
 
     def place(self) -> str:
-        return self.coined() + self._phrasing.pick(_PLACE_TAIL)
+        return self.coined() + self.phrasing.pick(_PLACE_TAIL)
 
     def called(self, template: str) -> str:
         """A name by a template: "The {Adjective} {Noun}", in words by chance; a capital gives them one.
@@ -77,10 +65,10 @@ class Names:
         Raises:
             ValueError: there are no such words.
         """
-        return " ".join(Formatter().vformat(self._phrasing.say(template), (), _Words(self)).split())
+        return " ".join(Formatter().vformat(self.phrasing.say(template), (), _Words(self)).split())
 
     def film(self) -> str:
-        v = self._phrasing
+        v = self.phrasing
         one, two, noun = v.pick(_ADJECTIVE).capitalize(), v.pick(_ADJECTIVE).capitalize(), v.pick(_NOUN).capitalize()
         other = v.pick(_NOUN).capitalize()
         forms = (
@@ -106,7 +94,7 @@ class Names:
         return v.pick(forms)
 
     def song(self) -> str:
-        v = self._phrasing
+        v = self.phrasing
         one, noun, verb = v.pick(_ADJECTIVE).capitalize(), v.pick(_NOUN).capitalize(), v.pick(_VERB).capitalize()
         forms = (
             f"{verb} {v.pick(_LOVE).capitalize()}",
@@ -123,40 +111,32 @@ class Names:
             f"{verb}",
             f"{v.pick(_FIRST).capitalize()}",
         )
-        tail = (
-            v.pick((" (remix)", " (live)", " (deluxe)", " (remastered)", " EP", ", vol. 2")) if v.chance(0.12) else ""
-        )
+        tails = (" (remix)", " (live)", " (deluxe)", " (remastered)", " EP", ", vol. 2")
+        tail = v.pick(tails) if v.chance(0.12) else ""
         return v.pick(forms) + tail
 
     def ticker(self) -> str:
-        v = self._phrasing
+        v = self.phrasing
         return "".join(v.pick("ABCDEFGHIJKLMNOPQRSTUVWXYZ") for _ in range(v.pick((2, 3, 3, 4, 4, 4, 5))))
 
-    def company(self) -> Company:
-        v = self._phrasing
+    def company(self) -> str:
+        """A company on the stock market, as a question names it."""
+        v = self.phrasing
         stem = v.pick((self.coined(), f"{v.pick(_ADJECTIVE).capitalize()} {v.pick(_NOUN).capitalize()}", self.coined()))
         words = f"{stem} {v.pick(_TRADE)}" if v.chance(0.75) else stem
         form = v.pick(_FORM)
-        name = f"{words} {form}".strip()
         share = f" {v.pick(_SHARE)}" if v.chance(0.2) else ""
-        asked = words if v.chance(0.5) else name + share
-        return Company(name + share, self.ticker(), asked)
-
-    def year(self) -> int:
-        return self._phrasing.between(1100, 2022)
+        name = words if v.chance(0.5) else f"{words} {form}".strip() + share
+        # Named nowhere; without it a seed would make other data.
+        self.ticker()
+        return name
 
     def word(self, kind: str) -> str:
-        return self._phrasing.pick(_KINDS[kind])
-
-    def noun(self) -> str:
-        return self._phrasing.pick(_NOUN)
-
-    def adjective(self) -> str:
-        return self._phrasing.pick(_ADJECTIVE)
+        return self.phrasing.pick(_KINDS[kind])
 
     def near(self, name: str) -> str:
         """Another name that shares words with this one, as a search finds it when it does not know the right one."""
-        v = self._phrasing
+        v = self.phrasing
         extra = v.pick((v.pick(_NOUN).capitalize(), v.pick(_ADJECTIVE).capitalize(), self.coined()))
         forms = [
             f"{name} {extra}",
@@ -180,16 +160,13 @@ class _Words(dict[str, str]):
 
     def __missing__(self, slot: str) -> str:
         names, kind = self._names, slot.lower()
-        if kind in ("coined", "person", "place", "song", "ticker"):
+        if kind in ("coined", "person", "place", "song", "ticker", "company"):
             return str(getattr(names, kind)())
-        match kind:
-            case "lower":
-                return names.coined().lower()
-            case "company":
-                return names.company().words
-            case "year":
-                return str(names.year())
-            case _ if kind in _KINDS:
-                word = names.word(kind)
-                return word.capitalize() if slot[0].isupper() else word
+        if kind == "lower":
+            return names.coined().lower()
+        if kind == "year":
+            return str(names.phrasing.between(1100, 2022))
+        if kind in _KINDS:
+            word = names.word(kind)
+            return word.capitalize() if slot[0].isupper() else word
         raise ValueError(f"names: there are no words for {{{slot}}}")

@@ -10,9 +10,8 @@ import yaml
 
 from lab.trainer.synthesise.names import Names
 from lab.trainer.synthesise.phrasing import MONTHS, Phrasing
-from lab.trainer.synthesise.record import Record, answered, invalid, unknown
+from lab.trainer.synthesise.record import Record, open_record
 
-DOMAIN = "open"
 # Shares of the ways to write several facts about one thing.
 FORMS = {"details": 4.0, "json": 1.0, "dict": 1.0, "lines": 1.0, "table": 0.7, "sentences": 1.0}
 _ENDINGS = {
@@ -40,15 +39,14 @@ def read(name: str) -> tuple[dict[str, Kind], Mapping[str, Any]]:
     """The kinds of things of a data file, and all that the file says."""
     text = (files(__package__) / name).read_text(encoding="utf-8")
     content = yaml.load(text, Loader=yaml.CSafeLoader)
-    kinds = {kind: (tuple(one["leads"]), _facts(one["facts"])) for kind, one in content["kinds"].items()}
+    kinds: dict[str, Kind] = {}
+    for kind, thing in content["kinds"].items():
+        facts = (
+            Fact(tuple(one["sentences"]), tuple(one["nouns"]), tuple(one["whole"]), _value(one["value"]), key)
+            for key, one in thing["facts"].items()
+        )
+        kinds[kind] = tuple(thing["leads"]), tuple(facts)
     return kinds, content
-
-
-def _facts(facts: Mapping[str, Any]) -> tuple[Fact, ...]:
-    return tuple(
-        Fact(tuple(one["sentences"]), tuple(one["nouns"]), tuple(one["whole"]), _value(one["value"]), key)
-        for key, one in facts.items()
-    )
 
 
 def _value(recipe: Mapping[str, Any]) -> Callable[[Phrasing, Names], str]:
@@ -108,65 +106,60 @@ def passage(v: Phrasing, n: Names) -> Record:
     wanted = chosen[0]
     values = {fact.key: fact.value(v, n) for fact in chosen}
     case = v.weighted({"right": 5.0, "absent": 2.0, "stranger": 1.0, "false": 1.0, "pages": 2.0})
-    shown = [fact for fact in chosen if not (case == "absent" and fact is wanted)]
-    v.rng.shuffle(shown)
+    stated = [fact for fact in chosen if not (case == "absent" and fact is wanted)]
+    v.rng.shuffle(stated)
     subject = n.near(who) if case == "stranger" else who
     if v.chance(0.25) and case != "false":
-        body = _sheet(v, kind, subject, [(fact.key, values[fact.key]) for fact in shown] or [("country", place)])
+        body = _sheet(v, kind, subject, [(fact.key, values[fact.key]) for fact in stated] or [("country", place)])
     else:
         sentences = [v.say(v.pick(leads), x=subject, p=place)]
-        sentences += [v.say(v.pick(fact.sentences), x=subject, y=values[fact.key]) for fact in shown]
+        sentences += [v.say(v.pick(fact.sentences), x=subject, y=values[fact.key]) for fact in stated]
         body = " ".join(sentences)
         if v.chance(0.3):
             body = f"summary of {subject}: {body}"
     if case == "false":
         query = v.say(v.pick(FALSE_QUESTIONS[kind]), x=who, y=v.between(1950, 2020))
-        return invalid(v.typed(query), when, DOMAIN, (f"{body} {v.say(CONTRADICTIONS[kind], p=place)}",))
+        query = v.typed(query)
+        return open_record(query, when, "invalid_question", (f"{body} {v.say(CONTRADICTIONS[kind], p=place)}",))
     query = v.typed(v.ask(wanted.nouns, wanted.whole, x=who))
     passages = [body]
     passages += [_page(v, n) for _ in range(v.between(1, 3))] if case == "pages" or v.chance(0.1) else []
     v.rng.shuffle(passages)
     if case in ("absent", "stranger"):
-        return unknown(query, when, DOMAIN, "simple", tuple(passages))
+        return open_record(query, when, "unknown", passages)
     value = values[wanted.key]
-    return answered(query, when, DOMAIN, "simple", said(wanted, value), tuple(passages), (value,))
+    return open_record(query, when, "answer", passages, said(wanted, value), (value,))
 
 
 def _sheet(v: Phrasing, kind: str, who: str, facts: Sequence[tuple[str, object]]) -> str:
     """Several facts about one thing."""
     # `release_date` or `release date`: a source writes all names of attributes alike.
     joint = "_" if v.chance(0.65) else " "
-    named = [(what.replace(" ", joint), value) for what, value in facts]
+    attributes = [(what.replace(" ", joint), value) for what, value in facts]
     match v.weighted(FORMS):
         case "details":
-            text = "; ".join(f"the {what} is {value}" for what, value in named)
+            text = "; ".join(f"the {what} is {value}" for what, value in attributes)
             ways = (f"{who} ({kind}): {text}.", f"{kind} {who}: {text}.", f"{who}, what is known of it: {text}.")
             return v.pick(ways)
         case "json":
-            return json.dumps({"name": who, **dict(named)}, ensure_ascii=False)
+            return json.dumps({"name": who, **dict(attributes)}, ensure_ascii=False)
         case "dict":
-            return str({"title": who, **dict(named)})
+            return str({"title": who, **dict(attributes)})
         case "lines":
-            return f"{who}\n" + "\n".join(f"- {what}: {value}" for what, value in named)
+            return f"{who}\n" + "\n".join(f"- {what}: {value}" for what, value in attributes)
         case "table":
-            heads, cells = " | ".join(what for what, _ in named), " | ".join(str(value) for _, value in named)
-            return f"| {kind} | {heads} |\n|{'---|' * (len(named) + 1)}\n| {who} | {cells} |"
+            heads, cells = " | ".join(what for what, _ in attributes), " | ".join(str(value) for _, value in attributes)
+            return f"| {kind} | {heads} |\n|{'---|' * (len(attributes) + 1)}\n| {who} | {cells} |"
         case _:
             return " ".join(f"The {what} of {who} is {value}." for what, value in facts)
 
 
 def _page(v: Phrasing, n: Names) -> str:
     """A passage of a web page about nothing in particular."""
-    place, person = n.place(), n.person()
-    return v.say(
-        v.pick(_ENTRIES["pages"]),
-        place=place,
-        p=person,
-        y=v.between(1950, 2023),
-        k=v.between(200, 9000),
-        a=n.adjective(),
-        b=n.noun(),
-    )
+    slots: dict[str, object] = {"place": n.place(), "p": n.person()}
+    template = v.pick(_ENTRIES["pages"])
+    slots |= {"y": v.between(1950, 2023), "k": v.between(200, 9000), "a": n.word("adjective"), "b": n.word("noun")}
+    return v.say(template, **slots)
 
 
 PATTERNS = ((1.0, passage),)

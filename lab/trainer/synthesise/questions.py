@@ -113,16 +113,12 @@ def pages(rng: random.Random, record: Record, others: Sequence[str]) -> list[dic
             "page_name": f"Page {number}",
             "page_url": f"https://example.org/{number}",
             "page_snippet": "",
-            "page_result": _document(f"Page {number}", content),
+            "page_result": f"<!DOCTYPE html><html><head><title>Page {number}</title></head>"
+            f"<body><main>{''.join(map(_block, content))}</main></body></html>",
             "page_last_modified": "",
         }
         for number, content in enumerate(contents, 1)
     ]
-
-
-def _document(title: str, passages: Sequence[str]) -> str:
-    body = "".join(_block(passage) for passage in passages)
-    return f"<!DOCTYPE html><html><head><title>{title}</title></head><body><main>{body}</main></body></html>"
 
 
 def _block(passage: str) -> str:

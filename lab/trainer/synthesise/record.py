@@ -1,5 +1,6 @@
 """What the generators yield: a question with what was looked up for it, and what shall be said."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
@@ -7,7 +8,7 @@ from typing import Literal
 from lab.trainer.dataset import Kind
 from services.gateway.normalize import INVALID, UNKNOWN
 
-__all__ = ["INVALID", "UNKNOWN", "Kind", "QuestionType", "Record", "answered", "invalid", "unknown"]
+__all__ = ["INVALID", "UNKNOWN", "Kind", "QuestionType", "Record", "open_record"]
 
 QuestionType = Literal[
     "simple", "simple_w_condition", "set", "comparison", "aggregation", "multi-hop", "post-processing", "false_premise"
@@ -40,21 +41,10 @@ class Record:
     group: str = ""
 
 
-def answered(
-    query: str,
-    when: datetime,
-    domain: str,
-    question_type: QuestionType,
-    answer: str,
-    passages: tuple[str, ...],
-    support: tuple[str, ...] = (),
+def open_record(
+    query: str, when: datetime, kind: Kind, passages: Sequence[str], answer: str = "", support: tuple[str, ...] = ()
 ) -> Record:
-    return Record(query, when, domain, question_type, "answer", answer, "", passages, support)
-
-
-def unknown(query: str, when: datetime, domain: str, question_type: QuestionType, passages: tuple[str, ...]) -> Record:
-    return Record(query, when, domain, question_type, "unknown", UNKNOWN, "", passages)
-
-
-def invalid(query: str, when: datetime, domain: str, passages: tuple[str, ...]) -> Record:
-    return Record(query, when, domain, "false_premise", "invalid_question", INVALID, "", passages)
+    """A record of the open domain, without its pattern's name; `answer` is of the kind `answer` alone."""
+    question_type: QuestionType = "false_premise" if kind == "invalid_question" else "simple"
+    reply = {"answer": answer, "unknown": UNKNOWN, "invalid_question": INVALID}[kind]
+    return Record(query, when, "open", question_type, kind, reply, "", tuple(passages), support)

@@ -1,6 +1,6 @@
 """What rows of the made-up world are made for: other rows, years, days of trading, games, facts."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import date, timedelta
 from typing import Any
 
@@ -9,7 +9,7 @@ from lab.trainer.synthesise.drawing import Drawing, Slots, Thing, fill
 # A price's day: how far it opens from the close before, and closes from its opening.
 OPENS, CLOSES = (0.97, 1.03), (0.96, 1.045)
 SATURDAY = 5
-Source = Callable[[Drawing, Mapping[str, Any], Slots], Iterator[Any]]
+Source = Callable[[Drawing, Mapping[str, Any], Slots], Iterable[Any]]
 
 
 def items(drawing: Drawing, spec: Any, slots: Slots) -> Iterator[Any]:
@@ -28,20 +28,11 @@ def items(drawing: Drawing, spec: Any, slots: Slots) -> Iterator[Any]:
     raise ValueError(f"{spec} is no source; there are {', '.join(SOURCES)}")
 
 
-def _rows(d: Drawing, spec: Mapping[str, Any], slots: Slots) -> Iterator[Thing]:
-    yield from d.matching(spec["rows"], spec["where"])
-
-
 def _some(d: Drawing, spec: Mapping[str, Any], slots: Slots) -> Iterator[Any]:
     """Several of a list of the phrasebook."""
     low, high = spec["count"]
     for one in d.phrasing.some(d.book.lists[spec["some"]], d.phrasing.between(low, high)):
         yield d.settled(one)
-
-
-def _range(d: Drawing, spec: Mapping[str, Any], slots: Slots) -> Iterator[int]:
-    first, last = spec.get("years") or spec["range"]
-    yield from range(first, last + 1)
 
 
 def _weeks(d: Drawing, spec: Mapping[str, Any], slots: Slots) -> Iterator[str]:
@@ -132,10 +123,10 @@ def _facts(d: Drawing, spec: Mapping[str, Any], slots: Slots) -> Iterator[Thing]
 
 
 SOURCES: dict[str, Source] = {
-    "rows": _rows,
+    "rows": lambda d, spec, slots: d.matching(spec["rows"], spec["where"]),
     "some": _some,
-    "years": _range,
-    "range": _range,
+    "years": lambda d, spec, slots: range(spec["years"][0], spec["years"][1] + 1),
+    "range": lambda d, spec, slots: range(spec["range"][0], spec["range"][1] + 1),
     "weeks": _weeks,
     "quarters": _quarters,
     "prices": _prices,

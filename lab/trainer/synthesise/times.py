@@ -32,13 +32,10 @@ class Day:
     """What templates may say of a day."""
 
     def __init__(self, day: date) -> None:
-        self._date = day
         self.iso = day.isoformat()
         self.day, self.month, self.year = day.day, day.month, day.year
         self.ym = f"{day:%Y-%m}"
-        self.name = MONTHS[day.month - 1]
-        self.said = self.name.lower()
-        self.weekday = WEEKDAYS[day.weekday()]
+        self.said = MONTHS[day.month - 1].lower()
         self.quarter = (day.month - 1) // 3 + 1
         self.ordinal = ORDINALS[self.quarter - 1]
 

@@ -6,9 +6,8 @@ from lab.trainer.synthesise import prose
 from lab.trainer.synthesise.names import Names
 from lab.trainer.synthesise.phrasing import Phrasing
 from lab.trainer.synthesise.prose import Fact
-from lab.trainer.synthesise.record import Record, answered, invalid, unknown
+from lab.trainer.synthesise.record import Record, open_record
 
-DOMAIN = "open"
 # Of one passage, like the parent chunks that the gateway shows, shortened for the time that reading takes in training.
 PASSAGE_CHARS = (500, 1_400)
 PASSAGES = (1, 3)
@@ -30,15 +29,9 @@ def _thing(v: Phrasing, n: Names, kind: str) -> str:
 
 def filler(v: Phrasing, n: Names) -> str:
     """A sentence of a page that answers nothing."""
-    return v.say(
-        v.pick(_PAGES["filler"]),
-        p=n.person(),
-        q=n.place(),
-        y=v.between(1880, 2023),
-        k=v.between(12, 900),
-        a=n.adjective(),
-        b=n.noun(),
-    )
+    template = v.pick(_PAGES["filler"])
+    slots = {"p": n.person(), "q": n.place(), "y": v.between(1880, 2023), "k": v.between(12, 900)}
+    return v.say(template, **slots, a=n.word("adjective"), b=n.word("noun"))
 
 
 def _sentences(v: Phrasing, n: Names, facts: Sequence[Fact], values: dict[str, str]) -> list[str]:
@@ -96,13 +89,13 @@ def story(v: Phrasing, n: Names) -> Record:
     if case == "false" and kind in prose.CONTRADICTIONS:
         telling.append(v.say(prose.CONTRADICTIONS[kind], p=n.place()))
         query = v.say(v.pick(prose.FALSE_QUESTIONS[kind]), x=who, y=v.between(1950, 2020))
-        return invalid(v.typed(query), when, DOMAIN, tuple(_passages(v, n, subject, telling, others)))
+        return open_record(v.typed(query), when, "invalid_question", _passages(v, n, subject, telling, others))
     query = v.typed(v.ask(target.nouns, target.whole, x=who))
-    passages = tuple(_passages(v, n, subject, telling, others))
+    passages = _passages(v, n, subject, telling, others)
     if case in ("absent", "stranger"):
-        return unknown(query, when, DOMAIN, "simple", passages)
+        return open_record(query, when, "unknown", passages)
     value = values[target.key]
-    return answered(query, when, DOMAIN, "simple", prose.said(target, value), passages, (value,))
+    return open_record(query, when, "answer", passages, prose.said(target, value), (value,))
 
 
 def table(v: Phrasing, n: Names) -> Record:
@@ -130,9 +123,9 @@ def table(v: Phrasing, n: Names) -> Record:
     v.rng.shuffle(passages)
     query = v.typed(v.ask(column.nouns, column.whole, x=row[0]))
     if case != "right":
-        return unknown(query, when, DOMAIN, "simple", tuple(passages))
+        return open_record(query, when, "unknown", passages)
     value = row[place]
-    return answered(query, when, DOMAIN, "simple", prose.said(column, value), tuple(passages), (value,))
+    return open_record(query, when, "answer", passages, prose.said(column, value), (value,))
 
 
 PATTERNS = ((3.0, story), (1.0, table))

@@ -58,8 +58,9 @@ class World:
         self.catalogue.create_tables(connection)
         for drawing in self.drawings.values():
             for table, rows in drawing.rows.items():
-                if (known := _table(self.catalogue, table)) is not None and rows:
-                    connection.execute(known.insert(), [_visible(row) for row in rows])
+                if (own := _table(self.catalogue, table)) is not None and rows:
+                    visible = [column for column in rows[0].values if not column.startswith("_")]
+                    connection.execute(own.insert(), [{one: row.values[one] for one in visible} for row in rows])
                 if rows and (table.startswith("_") or any(column.startswith("_") for column in rows[0].values)):
                     _write_hidden(connection, table, rows)
         index_names(connection, self.catalogue, self.drawings)
@@ -91,22 +92,22 @@ def _rows(drawing: Drawing, spec: Rows, table: Table | None) -> Iterator[Thing]:
     keys = [spec.distinct] if spec.distinct else []
     if table is not None:
         keys.append(tuple(column.name for column in table.primary_key))
-    seen: set[tuple[Any, ...]] = set()
+    taken: set[tuple[Any, ...]] = set()
     for slots in _loops(drawing, list(spec.each.items()), {}):
         count = spec.rows if isinstance(spec.rows, int) else v.between(*spec.rows)
         for index in range(count):
             if spec.share < 1 and not v.chance(spec.share):
                 continue
-            drawn = {**slots, "i": index, "last": drawing.last.isoformat()}
+            filled = {**slots, "i": index, "last": drawing.last.isoformat()}
             for slot, recipe in spec.draw.items():
-                drawn[slot] = drawing.draw(recipe, drawn)
+                filled[slot] = drawing.draw(recipe, filled)
             values: dict[str, Any] = {}
             for column, recipe in spec.columns.items():
-                value = drawn[column] = drawing.draw(recipe, drawn)
+                value = filled[column] = drawing.draw(recipe, filled)
                 values[column] = str(value) if isinstance(value, Thing) else value
             marks = [(number, *(values.get(name) for name in key)) for number, key in enumerate(keys)]
-            if not any(mark in seen for mark in marks):
-                seen.update(marks)
+            if not any(mark in taken for mark in marks):
+                taken.update(marks)
                 yield Thing(values)
 
 
@@ -123,10 +124,6 @@ def _loops(drawing: Drawing, each: list[tuple[str, Any]], slots: dict[str, Any])
     (slot, source), *rest = each
     for item in items(drawing, source, slots):
         yield from _loops(drawing, rest, {**slots, slot: item})
-
-
-def _visible(row: Thing) -> dict[str, Any]:
-    return {column: value for column, value in row.values.items() if not column.startswith("_")}
 
 
 def _write_hidden(connection: Connection, table: str, rows: list[Thing]) -> None:

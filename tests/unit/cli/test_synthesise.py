@@ -186,8 +186,8 @@ def test_prose_is_asked_about_as_the_gateway_renders_it(prose: Path) -> None:
     for example, record in zip(about, about_prose, strict=True):
         assert_rendered(example, record)
         assert example.group == record.group
-    parts = dataset.split(rendered, share=0.3, seed=0)
-    assert not {one.group for one in parts.train if one.group} & {one.group for one in parts.validation}
+    train, held_out = dataset.split(rendered, dataset.group_of, share=0.3, seed=0)
+    assert not {one.group for one in train if one.group} & {one.group for one in held_out}
 
 
 def test_the_shares_of_records_and_prose_are_told(prose: Path, tmp_path: Path) -> None:

@@ -9,8 +9,8 @@ import qdrant_edge as edge
 import yaml
 from typer.testing import CliRunner
 
-from lab.capacity.cluster import Cluster, missing, search
-from lab.capacity.mesh import Fault, Mesh, Stage, poisson, simulate, spike
+from lab.capacity.cluster import Cluster, search
+from lab.capacity.mesh import Fault, Mesh, Stage, poisson, simulate
 from lab.capacity.plan import SHIPPED, assumptions, count, plan, rehearse, values_of
 from services.cli.main import app
 
@@ -22,24 +22,17 @@ def one(stage: Stage, places: int = 10_000, cores: int = 1) -> Mesh:
 
 
 def test_a_queue_waits_as_long_as_pollaczek_and_khinchine_say() -> None:
-    arrivals = poisson(0.7, 6_000, random.Random(3))
+    arrivals = poisson(0.7, 3_000, random.Random(3))
     outcome = simulate(one(Stage("generate", (1.0,), 1)), arrivals)
     mean_s = sum(outcome.seconds) / len(outcome.seconds)
     # M/D/1: half of the load over what is left, and the service itself.
-    assert mean_s == pytest.approx(1 + 0.7 / (2 * 0.3), rel=0.15)
+    assert mean_s == pytest.approx(1 + 0.7 / (2 * 0.3), rel=0.2)
     assert outcome.busy_s["generate"] == pytest.approx(len(outcome.seconds))
 
 
 def test_servers_of_one_machine_share_its_cores() -> None:
     together = simulate(one(Stage("retrieve", (1.0,), 4, on_cores=True), cores=2), [0.0] * 4)
     assert together.quantile(0.5) == pytest.approx(2, abs=0.05)
-    alone = simulate(one(Stage("retrieve", (1.0,), 4, on_cores=True, threads=2), cores=2), [0.0])
-    assert alone.seconds == [pytest.approx(0.5)]
-
-
-def test_a_batch_costs_less_than_its_questions_one_by_one() -> None:
-    stage = Stage("rerank", (1.0,), 1, batch=8, further=0.1)
-    assert simulate(one(stage), [0.0] * 8).seconds[-1] < 4
 
 
 def test_what_finds_no_place_is_refused_and_what_runs_out_of_time_is_late() -> None:
@@ -54,11 +47,6 @@ def test_servers_that_are_away_are_missed_until_they_are_back() -> None:
     assert simulate(one(stage), [1.0], faults=[fault]).seconds == [pytest.approx(5)]
 
 
-def test_a_spike_has_more_arrivals_in_its_middle() -> None:
-    times = spike(10, 100, random.Random(1))
-    assert sum(40 <= at < 60 for at in times) > 2 * sum(at < 20 for at in times)
-
-
 @pytest.mark.parametrize(("text", "number"), [("500k", 500_000), ("10M", 10**7), ("1.5B", 1_500_000_000), ("7", 7)])
 def test_counts_are_read_as_people_write_them(text: str, number: int) -> None:
     assert count(text) == number
@@ -66,8 +54,7 @@ def test_counts_are_read_as_people_write_them(text: str, number: int) -> None:
         count(f"-{text}")
 
 
-@pytest.mark.parametrize("rate", [1, 100, 10_000])
-@pytest.mark.parametrize("chunks", [10**6, 10**9])
+@pytest.mark.parametrize(("rate", "chunks"), [(1, 10**9), (100, 10**6), (10_000, 10**9)])
 def test_a_plan_keeps_to_its_utilisation_and_to_the_memory_of_its_nodes(rate: float, chunks: int) -> None:
     made = plan(rate, chunks)
     of = values_of(made.basis)
@@ -104,9 +91,7 @@ def test_the_command_prints_values_of_the_chart() -> None:
 @pytest.mark.parametrize(("replicas", "seen"), [(1, 5 / 6), (2, 1.0)])
 def test_a_lost_node_takes_the_points_that_nobody_else_has(replicas: int, seen: float) -> None:
     cluster = Cluster(nodes=6, shards=12, replicas=replicas)
-    lost = frozenset({0})
-    assert search(cluster, 50, 20, lost=lost, at_s=-10).recall == pytest.approx(seen)
-    assert missing(cluster, lost) == pytest.approx(1 - seen)
+    assert search(cluster, 50, 20, lost=frozenset({0}), at_s=-10).recall == pytest.approx(seen)
 
 
 def test_searches_wait_for_a_lost_node_until_it_is_noticed_and_more_while_shards_move() -> None:

@@ -2,26 +2,20 @@
 
 from collections.abc import Sequence
 from importlib.resources import files
-from typing import TYPE_CHECKING, TypeVar
 
 from lab.trainer.pairs import Pair
 from lab.trainer.synthesise.reading import briefs, filters
 
-if TYPE_CHECKING:
-    from lab.trainer.synthesise.reading.writer import Item
-
-# A line when it is written, or read.
-Line = TypeVar("Line", "Item", Pair)
 # Lines that nothing is taught: confidences are fitted on questions about them.
 SAMPLE = files("lab.trainer") / "data" / "prose" / "sample.jsonl"
 
 
-def brief(line: "Item | Pair") -> str:
+def brief(line: Pair) -> str:
     """The brief that a line was written from."""
     return line.id.rpartition("-")[0]
 
 
-def article(line: "Item | Pair") -> str:
+def article(line: Pair) -> str:
     """The article that a line's passage belongs to."""
     seed, _, index = brief(line).partition("-")
     return f"{seed}-{briefs.article(int(index))}"
@@ -47,8 +41,12 @@ def telling(pair: Pair, others: Sequence[Pair], answer: str = "") -> list[Pair]:
     ]
 
 
-def way(line: "Item | Pair") -> str:
-    """How the question came about: `q`, `open`, `swap` or `cut`."""
+def way(line: Pair) -> str:
+    """How the question came about.
+
+    It is `q` for a question with an answer, `open` for one on a fact that the passage does not tell, `swap` for one
+    that names something else, `cut` for one whose sentence was taken out.
+    """
     return line.id.rpartition("-")[2].rstrip("0123456789")
 
 
@@ -57,13 +55,13 @@ def original(line: Pair) -> str:
     return line.id.replace(f"-{way(line)}", "-q")
 
 
-def cut(line: Line) -> Line | None:
+def cut(line: Pair) -> Pair | None:
     """An answered line over its passage without the answer's sentence; None where what is left still tells it."""
     rest = filters.without(line.passage, line.start, line.answer, line.title)
     return _twin(line, "cut", passage=rest) if rest else None
 
 
-def swapped(line: Line, spare: tuple[str, str]) -> Line | None:
+def swapped(line: Pair, spare: tuple[str, str]) -> Pair | None:
     """An answered line that asks about something else; None where it names nothing.
 
     Args:
@@ -73,6 +71,6 @@ def swapped(line: Line, spare: tuple[str, str]) -> Line | None:
     return _twin(line, "swap", question=question) if question else None
 
 
-def _twin(line: Line, kind: str, **changes: str) -> Line:
+def _twin(line: Pair, kind: str, **changes: str) -> Pair:
     identifier = line.id.replace("-q", f"-{kind}")
     return line.model_copy(update={"id": identifier, "answer": "", "start": -1, **changes})

@@ -3,10 +3,9 @@
 Some passages in a row are of one article: they are about the same thing and tell different facts about it.
 """
 
-import itertools
 import random
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.resources import files
 
@@ -96,7 +95,9 @@ def draw(seed: int, index: int) -> Brief:
     name = names.person() if category == "person" else _name(about, names, topic)
     values = _Values(about, names)
     count = PARTS * MAX_FACTS
-    facts = [_fact(about, template, values) for template in about.some(FACTS[category], count + PARTS)]
+    templates = about.some(FACTS[category], count + PARTS)
+    texts = (" ".join(about.say(template).format_map(values).split()) for template in templates)
+    facts = [_BEFORE_A_VOWEL.sub(r"\1n ", text) for text in texts]
     own_kind = about.pick(KINDS)
     part = index % PARTS
     phrasing = Phrasing(random.Random(f"{seed}:{article(index)}:{part}"))  # noqa: S311 - as above
@@ -126,13 +127,8 @@ def _name(phrasing: Phrasing, names: Names, topic: str) -> str:
     noun = noun[:1].upper() + noun[1:]
     coined = names.coined()
     return phrasing.pick(
-        (f"the {coined} {noun}", f"the {coined} {noun}", f"the {names.adjective().capitalize()} {noun}", coined)
+        (f"the {coined} {noun}", f"the {coined} {noun}", f"the {names.word('adjective').capitalize()} {noun}", coined)
     )
-
-
-def _fact(phrasing: Phrasing, template: str, values: "_Values") -> str:
-    text = " ".join(phrasing.say(template).format_map(values).split())
-    return _BEFORE_A_VOWEL.sub(r"\1n ", text)
 
 
 class _Values(dict[str, str]):
@@ -147,13 +143,13 @@ class _Values(dict[str, str]):
             case "person" | "place" | "coined":
                 return str(getattr(n, kind)())
             case "org":
-                return v.pick((n.company().words, f"the {n.coined()} {v.pick(_ORGANISATIONS)}"))
+                return v.pick((n.company(), f"the {n.coined()} {v.pick(_ORGANISATIONS)}"))
             case "thing":
-                return n.noun().capitalize()
+                return n.word("noun").capitalize()
             case "object" | "cause" | "job" | "material":
                 return v.pick(_WORDS[f"{kind}s"])
             case "adjective":
-                return n.adjective().capitalize()
+                return n.word("adjective").capitalize()
             case _ if kind in _BETWEEN:
                 return str(v.between(*_BETWEEN[kind]))
             case "month":
@@ -177,8 +173,3 @@ _CURRENCIES = ("euros", "dollars", "francs", "crowns", "pounds", "marks")
 _ORGANISATIONS = (
     "University", "Museum", "Society", "Foundation", "Institute", "Council", "Hospital", "Archive", "Bank",
 )  # fmt: skip
-
-
-def indices(done: frozenset[int]) -> Iterator[int]:
-    """Numbers of briefs, in order, that are not done."""
-    return (index for index in itertools.count() if index not in done)

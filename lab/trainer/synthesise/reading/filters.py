@@ -114,7 +114,8 @@ def locate(answer: str, question: str, passage: str) -> tuple[int, str] | str:
         return "answer is not in the passage"
     if len(places) > 1:
         distinctive = set(content_words(question)) - set(tokens)
-        shares = [len(distinctive & set(words(_sentence_at(place, passage)))) for place in places]
+        around = [next(passage[start:end] for start, end in sentences(passage) if place < end) for place in places]
+        shares = [len(distinctive & set(words(sentence))) for sentence in around]
         best = max(shares)
         if shares.count(best) > 1:
             return "answer stands in several places"
@@ -124,10 +125,6 @@ def locate(answer: str, question: str, passage: str) -> tuple[int, str] | str:
 
 def _contains(tokens: list[str], part: list[str]) -> bool:
     return any(tokens[at : at + len(part)] == part for at in range(len(tokens) - len(part) + 1))
-
-
-def _sentence_at(place: int, passage: str) -> str:
-    return next(passage[start:end] for start, end in sentences(passage) if place < end)
 
 
 def without(passage: str, start: int, answer: str, title: str) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 from lab.trainer.errors import BadDataset
 from lab.trainer.pairs import Pair, read
 from lab.trainer.synthesise import answers
+from lab.trainer.synthesise.evidence import MAX_CHARS
 from lab.trainer.synthesise.phrasing import Phrasing
 from lab.trainer.synthesise.reading import filters
 from lab.trainer.synthesise.reading.articles import SAMPLE, article, brief, original, telling, way
@@ -24,7 +25,7 @@ ANSWERED, NOT_FOUND = 0.56, 0.2
 # Another passage of the question's article comes so often, where it is there and does not answer.
 SAME_ARTICLE = 0.6
 # All passages of a prompt with their titles and fences, and how many stand around the question's own.
-CHARS = (440, answers.MAX_CHARS)
+CHARS = (440, MAX_CHARS)
 AROUND = (0, 6)
 FENCE_CHARS = 36
 # What is left of a prompt's length is filled by the beginning of one more passage, if it is so long.
@@ -56,7 +57,9 @@ def generate(pairs: Sequence[Pair], count: int, seed: int) -> list[Record]:
         BadDataset: nothing is left to learn from.
     """
     kept_back = {article(pair) for pair in read([Path(str(SAMPLE))])}
-    pairs = [pair for pair in _distinct(pairs) if article(pair) not in kept_back]
+    # Each question once in each way.
+    distinct = {(way(pair), pair.question.lower()): pair for pair in pairs}.values()
+    pairs = [pair for pair in distinct if article(pair) not in kept_back]
     rng = random.Random(f"reading:{seed}")  # noqa: S311 - reproducible, not secret
     phrasing = Phrasing(rng)
     answerable, twins = ([pair for pair in pairs if bool(pair.answer) is has_answer] for has_answer in (True, False))
@@ -82,11 +85,6 @@ def mingled(about_prose: Sequence[Record], count: int, seed: int) -> Iterator[Re
     rest = iter(about_prose)
     for place in range(count):
         yield next(rest if place in places else made_up)
-
-
-def _distinct(pairs: Sequence[Pair]) -> list[Pair]:
-    """Each question once in each way."""
-    return list({(way(pair), pair.question.lower()): pair for pair in pairs}.values())
 
 
 class _Passages:

@@ -2,21 +2,23 @@
 
 import asyncio
 import hashlib
+import itertools
 import json
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from lab.trainer import files
 from lab.trainer.errors import BadDataset, TrainerError
+from lab.trainer.pairs import Pair
 from lab.trainer.synthesise.reading import articles
-from lab.trainer.synthesise.reading.briefs import Brief, draw, indices
-from lab.trainer.synthesise.reading.writer import BRIEF, Item, Outcome
+from lab.trainer.synthesise.reading.briefs import draw
+from lab.trainer.synthesise.reading.writer import Outcome, Writer
 from services.kit.concurrency import all_of
 from services.kit.errors import BadReply, ServiceFailure
 
@@ -24,19 +26,21 @@ from services.kit.errors import BadReply, ServiceFailure
 MAX_FAILURES = 40
 PAUSE_S = 1.0
 SAMPLE_LINES = 200
+# A brief's name: the seed and its number.
+BRIEF = r"\d{1,12}-\d{1,12}"
+Line = TypeVar("Line", bound=BaseModel)
 
 
 class ServerGone(TrainerError):
     pass
 
 
-class BriefWriter(Protocol):
-    """A writer of passages and questions; `model` is its name."""
+class Item(Pair):
+    """A line of the data: a pair whose id is its brief's, a dash, how the question came about, and a number."""
 
-    @property
-    def model(self) -> str: ...
+    model_config = ConfigDict(extra="forbid")
 
-    async def write(self, identifier: str, brief: Brief) -> Outcome: ...
+    id: str = Field(pattern=rf"^{BRIEF}-(?:q|open|swap|cut)\d+$")
 
 
 class Entry(BaseModel):
@@ -44,7 +48,7 @@ class Entry(BaseModel):
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
 
-    brief: str = Field(pattern=BRIEF)
+    brief: str = Field(pattern=rf"^{BRIEF}$")
     model: str = ""
     kept: int
     rejected: dict[str, int]
@@ -94,17 +98,10 @@ class Files:
         """Read both files, without a last line that a kill cut short."""
         with files.naming(self.path):
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            for number, line in enumerate(_whole_lines(self.path), 1):
-                try:
-                    self.done.add(articles.brief(Item.model_validate_json(line)))
-                except ValidationError:
-                    raise BadDataset(f"{self.path}:{number}: is no item of prose") from None
+            for item in _read(self.path, Item, "item of prose"):
+                self.done.add(articles.brief(item))
                 self.items += 1
-            for number, line in enumerate(_whole_lines(self.journal), 1):
-                try:
-                    entry = Entry.model_validate_json(line)
-                except ValidationError:
-                    raise BadDataset(f"{self.journal}:{number}: is no entry of a journal") from None
+            for entry in _read(self.journal, Entry, "entry of a journal"):
                 self._count(entry)
 
     def add(self, brief: str, model: str, outcome: Outcome) -> None:
@@ -127,7 +124,7 @@ class Files:
 
 
 async def write(
-    writer: BriefWriter,
+    writer: Writer,
     data: Files,
     *,
     seed: int,
@@ -152,7 +149,8 @@ async def write(
     before, finished, failures = data.items, 0, 0
     gone: ServiceFailure | None = None
     appending = asyncio.Lock()
-    order = indices(frozenset(int(name.partition("-")[2]) for name in data.done if name.startswith(f"{seed}-")))
+    done = {int(name.partition("-")[2]) for name in data.done if name.startswith(f"{seed}-")}
+    order = itertools.filterfalse(done.__contains__, itertools.count())
 
     def over() -> bool:
         late = bool(limit_s) and time.monotonic() - began >= limit_s
@@ -189,7 +187,7 @@ async def write(
 
 def report(data: Files, command: str) -> dict[str, object]:
     """The counts, sources and digest of the data."""
-    items = [Item.model_validate_json(line) for line in _whole_lines(data.path)]
+    items = list(_read(data.path, Item, "item of prose"))
     ways = Counter(map(articles.way, items))
     return {
         "command": command,
@@ -219,6 +217,14 @@ def sample(path: Path, lines: int = SAMPLE_LINES) -> bytes:
 
 def write_report(path: Path, content: dict[str, object]) -> None:
     files.write(path, (json.dumps(content, indent=2, ensure_ascii=False) + "\n").encode())
+
+
+def _read(path: Path, kind: type[Line], name: str) -> Iterator[Line]:
+    for number, line in enumerate(_whole_lines(path), 1):
+        try:
+            yield kind.model_validate_json(line)
+        except ValidationError:
+            raise BadDataset(f"{path}:{number}: is no {name}") from None
 
 
 def _whole_lines(path: Path) -> list[bytes]:

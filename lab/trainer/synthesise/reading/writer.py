@@ -10,6 +10,7 @@ from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints, TypeAdapter, ValidationError
 
+from lab.trainer.pairs import Pair
 from lab.trainer.score import normalized, token_f1
 from lab.trainer.synthesise.reading import articles, filters
 from lab.trainer.synthesise.reading.briefs import QUESTIONS, Brief
@@ -32,13 +33,11 @@ PROMPTS = PromptFolder("lab.trainer.synthesise.reading")
 # A chat model's words to its user before the text.
 _PREAMBLE = re.compile(r"^(?:Certainly|Sure|Here is|Here's|Subject|Title|Text)\b[^\n]*\n")
 
-# A brief's name: the seed and its number.
-BRIEF = r"^\d{1,12}-\d{1,12}$"
 Reply = TypeVar("Reply")
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=600)]
 
 
-class Pair(BaseModel):
+class QuestionAnswer(BaseModel):
     """A question and its answer, as the model writes them."""
 
     model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
@@ -47,37 +46,12 @@ class Pair(BaseModel):
     a: Text
 
 
-class Item(BaseModel):
-    """One line of the data.
-
-    Args:
-        id: the brief's, a dash, and `q` for a question with an answer, `open` for one on a fact that the passage does
-            not tell, `swap` for one that names something else, `cut` for one whose sentence was taken out.
-        answer: as the passage writes it; empty where it does not say.
-        start: the answer's place in the passage, in characters; -1 where it does not say.
-    """
-
-    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
-
-    id: str = Field(pattern=BRIEF[:-1] + r"-(?:q|open|swap|cut)\d+$")
-    kind: str
-    title: str
-    passage: str
-    question: str
-    answer: str
-    start: int
-
-
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """A brief's outcome: the items, and how many were rejected for which reason."""
 
-    items: list[Item] = field(default_factory=list)
+    items: list[Pair] = field(default_factory=list)
     rejected: Counter[str] = field(default_factory=Counter)
-
-
-def _array(item: dict[str, JsonValue], count: int) -> Constraint:
-    return Constraint(json_schema={"type": "array", "items": item, "minItems": count, "maxItems": count})
 
 
 _STRING: dict[str, JsonValue] = {"type": "string"}
@@ -99,31 +73,21 @@ def _questions(way: str) -> Constraint:
     """Six pairs: the first question begins with Why, the second with `way`."""
     begun = [_pair("q", "a", pattern=_BEGUN.format(way=word)) for word in ("Why", way)]
     pairs: list[JsonValue] = [*begun, *[_pair("a", "q")] * (QUESTIONS - len(begun))]
-    return Constraint(
-        json_schema={
-            "type": "array",
-            "prefixItems": pairs,
-            "items": False,
-            "minItems": QUESTIONS,
-            "maxItems": QUESTIONS,
-        }
-    )
+    schema: dict[str, JsonValue] = {"type": "array", "prefixItems": pairs, "items": False}
+    return Constraint(json_schema=schema | {"minItems": QUESTIONS, "maxItems": QUESTIONS})
 
 
-_PAIRS = TypeAdapter(Annotated[list[Pair], Field(max_length=QUESTIONS)])
+_PAIRS = TypeAdapter(Annotated[list[QuestionAnswer], Field(max_length=QUESTIONS)])
 _TEXTS = TypeAdapter(Annotated[list[Text], Field(max_length=8)])
-
-
-def _turns(name: str) -> list[Message]:
-    """A prompt of several turns, each under a heading with its role."""
-    blocks = sections(PROMPTS.template(name).template)
-    return [Message(_ROLES.validate_python(role), text.strip()) for role, text in blocks]
 
 
 _ROLES: TypeAdapter[Role] = TypeAdapter(Role)
 _PASSAGE, _OPEN = ([Message("system", PROMPTS.template(name).template)] for name in ("passage", "open"))
-# One beginning for questions and answers, so that the engine reads a passage once for all of them.
-_READING = _turns("reading")
+# One beginning for questions and answers, so that the engine reads a passage once for all of them; its turns stand
+# under headings with their roles.
+_READING = [
+    Message(_ROLES.validate_python(role), text.strip()) for role, text in sections(PROMPTS.template("reading").template)
+]
 
 
 class Writer:
@@ -156,7 +120,7 @@ class Writer:
         pairs, open_questions = await asyncio.gather(
             self._questions(brief, passage, outcome), self._open(brief, outcome)
         )
-        item = partial(Item, kind=brief.kind, title=brief.title, passage=passage)
+        item = partial(Pair, kind=brief.kind, title=brief.title, passage=passage)
         flaws = _flaws([*(pair.q for pair in pairs), *open_questions], passage)
         checks = []
         for number, (pair, flaw) in enumerate(zip(pairs, flaws, strict=False)):
@@ -198,14 +162,16 @@ class Writer:
         sample = await self._chat(_PASSAGE, order, max_tokens=int(brief.words * PASSAGE_TOKENS), temperature=CREATIVE)
         return _tidy(sample)
 
-    async def _questions(self, brief: Brief, passage: str, outcome: Outcome) -> list[Pair]:
+    async def _questions(self, brief: Brief, passage: str, outcome: Outcome) -> list[QuestionAnswer]:
         order = f"Text: {passage}\n\nWrite {QUESTIONS} questions: one with Why, one with {brief.way}, and others."
         return await self._list(_PAIRS, _questions(brief.way), _READING, order, QUESTION_TOKENS, outcome)
 
     async def _open(self, brief: Brief, outcome: Outcome) -> list[str]:
         notes = "\n".join(f"{number}. {fact}" for number, fact in enumerate(brief.open_facts, 1))
         order = f"About: {brief.name} ({brief.topic})\n{notes}"
-        return await self._list(_TEXTS, _array(_STRING, len(brief.open_facts)), _OPEN, order, OPEN_TOKENS, outcome)
+        count = len(brief.open_facts)
+        texts = Constraint(json_schema={"type": "array", "items": _STRING, "minItems": count, "maxItems": count})
+        return await self._list(_TEXTS, texts, _OPEN, order, OPEN_TOKENS, outcome)
 
     async def _list(
         self,
@@ -226,7 +192,7 @@ class Writer:
             outcome.rejected["reply breaks the schema"] += 1
             return []
 
-    async def _checked(self, item: Item, outcome: Outcome, cut: str = "") -> Item | None:
+    async def _checked(self, item: Pair, outcome: Outcome, cut: str = "") -> Pair | None:
         """The item, if the model's own two answers are the item's; with the first where that is a shorter span.
 
         Items that have no answer by construction include hard ones, to which the model replies all the same: a question
@@ -276,7 +242,7 @@ def _flaws(questions: Sequence[str], passage: str) -> list[str]:
     return flaws
 
 
-def _shortened(item: Item, reply: str) -> Item:
+def _shortened(item: Pair, reply: str) -> Pair:
     """The item with a reply as its answer, where that is a part of it."""
     place = filters.locate(reply, item.question, item.answer)
     if isinstance(place, str):

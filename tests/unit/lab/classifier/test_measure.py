@@ -25,11 +25,6 @@ def test_scores_by_hand(tmp_path: Path) -> None:
     assert (tmp_path / "p.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_a_perfect_classifier_has_no_error() -> None:
-    scores = score(["a", "b"], np.eye(2), NAMES)
-    assert (scores.accuracy, scores.macro_f1, scores.ece, scores.coverage) == (1, 1, 0, 1)
-
-
 def test_a_label_that_is_never_predicted_counts() -> None:
     scores = score(["a", "c"], np.array([[0.9, 0.1], [0.8, 0.2]]), NAMES)
     assert (scores.accuracy, scores.f1["c"]) == (0.5, 0)

@@ -56,11 +56,7 @@ async def test_what_was_written_is_not_asked_for_again(collector: Collector, cor
     assert again == first
     assert len(corner.generator.requests) == 4
     assert "keywords for 2" in collector.description(first)
-
-
-async def test_other_prompts_make_other_enhancements(collector: Collector) -> None:
-    prompts = Prompts.read()
-    await collector.enhanced(prompts, ask=True, concurrency=1, on_step=lambda _: None)
+    # Other prompts make other enhancements.
     changed = Prompts(prompts.answer, prompts.keywords)
     assert await collector.enhanced(changed, ask=False, concurrency=1, on_step=lambda _: None) == {}
 

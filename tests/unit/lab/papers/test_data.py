@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from lab.evaluator.errors import BadSource
-from lab.papers.data import Text, halves, read, read_qrels
+from lab.papers.data import Text, read, read_qrels
 
 DOCUMENTS = [
     {"doc_id": "d1", "title": "Tides", "abstract": "The moon raises two bulges."},
@@ -105,7 +105,3 @@ def test_two_files_of_qrels_are_one_too_many(plain: Path) -> None:
     (plain / "qrels.tsv").write_text("q1 0 d1 2\n")
     with pytest.raises(BadSource, match="2 files"):
         read(plain)
-
-
-def test_halves_are_all_and_apart() -> None:
-    assert halves(["a", "b", "c"]) == (["a", "c"], ["b"])

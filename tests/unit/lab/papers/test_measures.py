@@ -33,18 +33,20 @@ def test_measures_by_hand() -> None:
     assert values["Recall@150"] == pytest.approx([1, 0])
 
 
-def test_a_question_without_a_ranking_is_worth_nothing() -> None:
-    values = measure({"q2": [], "q1": ["a"]}, {"q1": {"a": 1}, "q2": {"a": 1}})
-    assert values[MAP] == pytest.approx([0, 1])
+@pytest.mark.parametrize(
+    ("rankings", "expected"),
+    [
+        # A question without a ranking is worth nothing, and a document ranked twice counts once.
+        ({"q2": [], "q1": ["a", "b"]}, [0, 1]),
+        ({"q1": ["a", "a", "b"]}, [1]),
+    ],
+)
+def test_rankings_that_are_empty_or_repeat(rankings: dict[str, list[str]], expected: list[float]) -> None:
+    assert measure(rankings, {"q1": {"a": 1, "b": 1}, "q2": {"a": 1}})[MAP] == pytest.approx(expected)
 
 
-def test_a_document_ranked_twice_counts_once() -> None:
-    assert measure({"q1": ["a", "a", "b"]}, {"q1": {"a": 1, "b": 1}})[MAP] == pytest.approx([1])
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_the_objective_is_trec_evals_map(seed: int) -> None:
-    scored, qrels = scored_at_random(30, 3, seed)
+def test_the_objective_is_trec_evals_map() -> None:
+    scored, qrels = scored_at_random(60, 3, 0)
     weights = np.array([0.5, 2.0, 0.0])
     rankings = {
         query: [item.ids[index] for index in np.argsort(-(item.features @ weights), kind="stable")]
@@ -61,17 +63,12 @@ def test_the_search_finds_the_list_that_knows() -> None:
     assert tuned.value == pytest.approx(objective(tuned.weights))
     assert tuned.value > objective(np.ones(4)) + 0.02
     assert tuned.weights[0] == max(tuned.weights)
-    again = coordinate_search(objective, 4)
-    assert (again.weights == tuned.weights).all()
 
 
 def test_where_nothing_is_to_gain_weights_stay_equal() -> None:
     features = np.array([[1.0, 1.0], [0.5, 0.5], [0.0, 0.0]])
     scored = {"q": Scored(("a", "b", "c"), features)}
     assert coordinate_search(Objective(scored, {"q": {"a": 1}}), 2).weights.tolist() == [1.0, 1.0]
-
-
-def test_no_questions_are_worth_nothing() -> None:
     assert coordinate_search(Objective({}, {}), 2).value == 0.0
 
 
@@ -84,4 +81,3 @@ def test_estimates_hold_their_value() -> None:
     assert (gap.low, gap.value, gap.high) == pytest.approx((0.05, 0.05, 0.05))
     ratio = relative(values, base)
     assert 0 < ratio.low < values.mean() / base.mean() - 1 < ratio.high
-    assert mean(values) == mean(values)

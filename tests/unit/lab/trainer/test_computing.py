@@ -14,7 +14,7 @@ from lab.trainer.attention import sharing
 from lab.trainer.batches import Batch, collate, common_prefix, epoch_batches, packed
 from lab.trainer.encode import Encoded, encode
 from lab.trainer.errors import BadModel
-from lab.trainer.lora import MaskPool, _Forward
+from lab.trainer.lora import MaskPool
 from lab.trainer.measure import SPARE_TOKENS, batch_loss, replies
 from lab.trainer.model import Base, Learner, adapt, weights
 from tests.unit.lab.trainer.tiny import examples, recipe
@@ -90,19 +90,10 @@ def test_long_rows_by_torchs_kernel_agree_with_dense_ones(base: Base, monkeypatc
         assert batch_loss(learner, batch).item() == pytest.approx(dense, rel=1e-4)
 
 
-def test_the_model_reads_plain_rows_again_afterwards(base: Base) -> None:
-    learner = learner_of(base)
-    before = learner.plain.config._attn_implementation
-    with sharing(learner.plain):
-        assert learner.plain.config._attn_implementation != before
-    assert learner.plain.config._attn_implementation == before
-
-
 def test_our_lora_is_pefts(base: Base) -> None:
     learner = learner_of(base, dropout=0.0)
     learner.adapted.train()
     items = items_of(base, 3)
-    assert isinstance(adapted_layers(learner)[0].forward, _Forward)
     ours = gradients(learner, plain_loss(learner, items))
     for layer in adapted_layers(learner):
         del layer.forward
@@ -150,24 +141,18 @@ def test_masks_repeat_with_the_generator_and_never_run_out() -> None:
     assert pool.window(5_000_000).numel() == 5_000_000
 
 
-def test_a_disabled_adapter_is_the_base_model(base: Base) -> None:
-    learner = learner_of(base)
-    learner.adapted.eval()
-    tokens = torch.tensor([items_of(base, 1)[0].prompt])
-    with torch.no_grad():
-        adapted = learner.adapted(input_ids=tokens).logits
-        with learner.adapted.disable_adapter():
-            bare = learner.adapted(input_ids=tokens).logits
-    assert not torch.allclose(adapted, bare)
-
-
-def test_a_new_adapter_changes_nothing(base: Base) -> None:
+def test_a_new_or_a_disabled_adapter_is_the_base_model(base: Base) -> None:
     tokens = torch.tensor([items_of(base, 1)[0].prompt])
     with torch.no_grad():
         before = base.model(input_ids=tokens).logits.clone()
         learner = adapt(base, recipe())
         learner.adapted.eval()
         assert torch.allclose(learner.adapted(input_ids=tokens).logits, before, atol=1e-5)
+        for parameter in learner.parameters.values():
+            parameter.fill_(0.1)
+        assert not torch.allclose(learner.adapted(input_ids=tokens).logits, before)
+        with learner.adapted.disable_adapter():
+            assert torch.allclose(learner.adapted(input_ids=tokens).logits, before, atol=1e-5)
     assert all(tensor.dtype == torch.float32 for tensor in weights(learner).values())
 
 
@@ -178,7 +163,7 @@ def test_an_adapter_for_layers_that_are_not_there_is_refused(base: Base) -> None
 
 def test_replies_are_what_the_model_says_to_each_prompt_alone(base: Base) -> None:
     learner = learner_of(base, dropout=0.0)
-    items = items_of(base, 4)
+    items = items_of(base, 3)
     together = replies(learner, items, max_tokens=64)
     alone = [replies(learner, [item], max_tokens=64)[0] for item in items]
     # The longest that may be said depends on the set; what both say must agree.
@@ -187,7 +172,7 @@ def test_replies_are_what_the_model_says_to_each_prompt_alone(base: Base) -> Non
 
 
 def test_replies_are_measured_within_the_bound_of_a_batch(base: Base, monkeypatch: pytest.MonkeyPatch) -> None:
-    learner, items = learner_of(base, dropout=0.0), items_of(base, 9)
+    learner, items = learner_of(base, dropout=0.0), items_of(base, 5)
     most = max(len(item.completion) for item in items) + SPARE_TOKENS
     real: Any = learner.adapted.generate
     seen: list[tuple[int, int]] = []
@@ -210,15 +195,14 @@ def encoded(prompt: tuple[int, ...], completion: tuple[int, ...]) -> Encoded:
     return Encoded(examples(1)[0], prompt, completion)
 
 
+TOKENS = st.lists(st.integers(0, 5), min_size=1, max_size=9)
+
+
 @given(
     prefix=st.lists(st.integers(0, 5), max_size=6),
-    rests=st.lists(
-        st.tuples(st.lists(st.integers(0, 5), min_size=1, max_size=9), st.lists(st.integers(6, 9), min_size=1)),
-        min_size=1,
-        max_size=6,
-    ),
+    rests=st.lists(st.tuples(TOKENS, st.lists(st.integers(6, 9), min_size=1)), min_size=1, max_size=6),
 )
-@settings(deadline=None)
+@settings(max_examples=30)
 def test_a_batch_asks_for_every_token_of_every_reply_and_for_no_other(
     prefix: list[int], rests: list[tuple[list[int], list[int]]]
 ) -> None:
@@ -241,12 +225,8 @@ def read_row(batch: Batch, row: int, length: int) -> list[int]:
     return [*tokens[: batch.prefix], *tokens[start : start + length]]
 
 
-@given(
-    lengths=st.lists(st.integers(1, 60), min_size=1, max_size=80),
-    max_tokens=st.integers(64, 300),
-    seed=st.integers(0, 3),
-)
-@settings(deadline=None)
+@given(st.lists(st.integers(1, 60), min_size=1, max_size=80), st.integers(64, 300), st.integers(0, 3))
+@settings(max_examples=30)
 def test_an_epoch_has_every_example_once_in_batches_within_the_bound(
     lengths: list[int], max_tokens: int, seed: int
 ) -> None:
@@ -260,10 +240,7 @@ def test_an_epoch_has_every_example_once_in_batches_within_the_bound(
 
 def test_epochs_differ_and_repeat_for_a_seed() -> None:
     items = [encoded((1, 2, *range(length)), (9,)) for length in range(1, 60)]
-    first, again, second = (
-        [list(map(id, one)) for one in epoch_batches(items, max_tokens=100, prefix=2, seed=0, epoch=epoch)]
-        for epoch in (0, 0, 1)
-    )
+    first, again, second = (epoch_batches(items, max_tokens=100, prefix=2, seed=0, epoch=epoch) for epoch in (0, 0, 1))
     assert first == again
     assert first != second
 
@@ -279,7 +256,6 @@ def test_prompts_and_replies_that_are_too_long_are_left_out_and_counted(base: Ba
     made = examples(40)
     made[0] = made[0].model_copy(update={"completion": "red " * 40})
     encoding = encode(made, base.tokenizer, max_prompt_tokens=28, max_completion_tokens=16)
-    assert encoding.long_completions == 1 or len(made[0].messages[-1].content.split()) > 15
     assert encoding.long_prompts > 0
     assert len(encoding.kept) == 40 - encoding.long_prompts - encoding.long_completions
     assert all(len(item.prompt) <= 28 for item in encoding.kept)

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from lab.trainer import dataset
-from lab.trainer.dataset import Example
 from lab.trainer.errors import BadDataset, WriteFailed
 from tests.unit.lab.trainer.tiny import examples
 
@@ -53,18 +52,14 @@ def test_a_damaged_line_is_named_with_its_field(tmp_path: Path, line: str, named
 
 def test_an_error_tells_fields_and_not_contents(tmp_path: Path) -> None:
     path = file_of(tmp_path, json.dumps({**LINE, "kind": "a secret of the caller"}))
-    with pytest.raises(BadDataset) as caught:
+    with pytest.raises(BadDataset, match=r"^(?!.*secret)"):
         dataset.read([path])
-    assert "secret" not in str(caught.value)
 
 
-def test_an_id_that_comes_twice_is_refused(tmp_path: Path) -> None:
+def test_an_id_that_comes_twice_and_a_file_without_examples_of_the_task_are_refused(tmp_path: Path) -> None:
     path = file_of(tmp_path, json.dumps(LINE), json.dumps(LINE))
     with pytest.raises(BadDataset, match=r":2: id: .* twice"):
         dataset.read([path])
-
-
-def test_a_file_without_examples_of_the_task_is_refused(tmp_path: Path) -> None:
     path = file_of(tmp_path, json.dumps(LINE))
     with pytest.raises(BadDataset, match="no example of the task 'kg-api'"):
         dataset.read([path], task="kg-api")
@@ -89,25 +84,14 @@ def test_a_full_disk_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.Mon
 
 def test_a_split_parts_no_group_and_is_the_same_for_a_seed() -> None:
     made = [example.model_copy(update={"group": f"g{index % 40}"}) for index, example in enumerate(examples(400))]
-    parts = dataset.split(made, share=0.25, seed=3)
-    left = {dataset.group_of(example) for example in parts.train}
-    right = {dataset.group_of(example) for example in parts.validation}
-    assert not left & right
-    assert len(parts.train) + len(parts.validation) == 400
-    assert 0.1 < len(parts.validation) / 400 < 0.4
-    assert dataset.split(made, share=0.25, seed=3) == parts
-    assert dataset.split(made, share=0.25, seed=4) != parts
-
-
-def test_more_data_moves_no_example_to_the_other_side() -> None:
-    made = examples(200)
-    few, many = (dataset.split(made[:count], share=0.3, seed=0) for count in (100, 200))
-    assert set(_ids(few.validation)) <= set(_ids(many.validation))
-    assert set(_ids(few.train)) <= set(_ids(many.train))
-
-
-def _ids(items: list[Example]) -> list[str]:
-    return [item.id for item in items]
+    parts = train, held_out = dataset.split(made, dataset.group_of, share=0.25, seed=3)
+    assert not {example.group for example in train} & {example.group for example in held_out}
+    assert len(train) + len(held_out) == 400
+    assert 0.1 < len(held_out) / 400 < 0.4
+    # More data moves none to the other side.
+    few, _ = dataset.split(made[:100], dataset.group_of, share=0.25, seed=3)
+    assert few == [example for example in made[:100] if example in train]
+    assert dataset.split(made, dataset.group_of, share=0.25, seed=4) != parts
 
 
 def test_questions_that_differ_in_case_only_are_one_group() -> None:

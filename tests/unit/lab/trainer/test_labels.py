@@ -1,11 +1,10 @@
 """Labels by db3's rules, the check whether texts hold an answer, and programs found by trying."""
 
-from collections.abc import Sequence
-
 import pytest
 
+from lab.evaluator.data import Item
 from lab.trainer.errors import BadLabels
-from lab.trainer.labels import JudgedAnswer, best_program, label
+from lab.trainer.labels import best_program, label
 from lab.trainer.relevance import days_in, holds, numbers_in, plain
 
 QUERY = "how many keepers run the harbour of velmora?"
@@ -78,37 +77,33 @@ def test_dates_and_numbers_are_found_however_they_are_written() -> None:
     assert numbers_in("b2b 4x4 v1.2.3x") == []
 
 
-def judged(
-    outcome: str, *, label_kind: str = "answer", contexts: Sequence[str] = ("Ilse Marwick runs it",)
-) -> JudgedAnswer:
-    return JudgedAnswer("q1", QUERY, ("Ilse Marwick", "I. Marwick"), label_kind, outcome, tuple(contexts))
+def item(label_kind: str = "answer", gold: tuple[str, ...] = ("Ilse Marwick", "I. Marwick")) -> Item:
+    return Item("q1", QUERY, gold, label_kind, {}, "questions.jsonl:1")
 
 
 @pytest.mark.parametrize(
-    ("case", "said", "kind"),
+    ("label_kind", "outcome", "context", "completion", "kind"),
     [
-        (judged("right"), "Ilse Marwick", "answer"),
-        (judged("right", contexts=()), "Ilse Marwick", "answer"),
-        (judged("wrong"), "Ilse Marwick", "answer"),
-        (judged("wrong", contexts=("I. Marwick runs it",)), "Ilse Marwick", "answer"),
-        (judged("wrong", contexts=("Jon Vance runs it",)), "i don't know", "unknown"),
-        (judged("missing"), "Ilse Marwick", "answer"),
-        (judged("missing", contexts=()), "i don't know", "unknown"),
-        (judged("right", label_kind="invalid"), "invalid question", "invalid_question"),
-        (judged("wrong", label_kind="invalid"), "invalid question", "invalid_question"),
-        (judged("wrong", label_kind="idk"), "i don't know", "unknown"),
+        ("answer", "right", "", "Ilse Marwick", "answer"),
+        ("answer", "wrong", "Ilse Marwick runs it", "Ilse Marwick", "answer"),
+        ("answer", "wrong", "I. Marwick runs it", "Ilse Marwick", "answer"),
+        ("answer", "wrong", "Jon Vance runs it", "i don't know", "unknown"),
+        ("answer", "missing", "Ilse Marwick runs it", "Ilse Marwick", "answer"),
+        ("answer", "missing", "", "i don't know", "unknown"),
+        ("invalid", "wrong", "", "invalid question", "invalid_question"),
+        ("idk", "wrong", "", "i don't know", "unknown"),
     ],
 )
-def test_db3s_rules(case: JudgedAnswer, said: str, kind: str) -> None:
-    made = label(case)
-    assert (made.completion, made.kind) == (said, kind)
+def test_db3s_rules(label_kind: str, outcome: str, context: str, completion: str, kind: str) -> None:
+    made = label(item(label_kind), outcome, [context])
+    assert (made.completion, made.kind) == (completion, kind)
 
 
 def test_what_has_no_label_is_named() -> None:
     with pytest.raises(BadLabels, match="q1: outcome"):
-        label(judged("perhaps"))
+        label(item(), "perhaps", [])
     with pytest.raises(BadLabels, match="q1: gold"):
-        label(JudgedAnswer("q1", QUERY, (" ",), "answer", "right", ()))
+        label(item(gold=(" ",)), "right", [])
 
 
 @pytest.mark.anyio
@@ -119,18 +114,12 @@ async def test_the_shortest_program_whose_facts_hold_the_answer_wins() -> None:
         "get_age(x)": "47",
         "get_none(x)": "",
     }
-    run: list[str] = []
-
-    async def sample(query: str) -> list[str]:
-        assert query == QUERY
-        return [*facts, "get_head(x)", " "]
+    executed: list[str] = []
 
     async def execute(program: str) -> str:
-        run.append(program)
+        executed.append(program)
         return facts[program]
 
-    best = await best_program(QUERY, ["Ilse Marwick"], sample=sample, execute=execute)
-    assert best is not None
-    assert (best.program, best.tried, best.correct) == ("get_head(x)", 4, 2)
-    assert sorted(run) == sorted(facts)
-    assert await best_program(QUERY, ["Jon Vance"], sample=sample, execute=execute) is None
+    assert await best_program(item(), [*facts, "get_head(x)", " "], execute) == "get_head(x)"
+    assert sorted(executed) == sorted(facts)
+    assert await best_program(item(gold=("Jon Vance",)), facts, execute) == ""

@@ -2,6 +2,7 @@
 
 import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from lab.trainer import checkpoint, reader
 from lab.trainer.errors import BadCheckpoint, BadDataset, BadTarget
 from lab.trainer.pairs import Pair
 from lab.trainer.progress import Progress
-from lab.trainer.reader import Recipe, Result, train
+from lab.trainer.reader import Recipe, train
 from lab.trainer.reader_model import Model, encode, loss
 from lab.trainer.score import token_f1
 from services.kit.encoder import fingerprint
@@ -29,24 +30,16 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def examples(count: int) -> list[Pair]:
     """Who built what, and passages that say something else."""
-    found = []
+    made = []
     for number in range(count):
         name, thing = NAMES[number % len(NAMES)], f"tower {number}"
-        said = number % 3 != 0
-        passage = f"The {thing} was built by {name} long ago." if said else f"The {thing} is red and {name} likes it."
-        answer = name if said else ""
-        found.append(
-            Pair(
-                id=str(number),
-                kind="towers",
-                title=thing,
-                passage=passage,
-                question=f"who built {thing}?",
-                answer=answer,
-                start=passage.index(name) if said else -1,
-            )
-        )
-    return found
+        passage = f"The {thing} was built by {name} long ago."
+        about = {"answer": name, "start": passage.index(name)}
+        if number % 3 == 0:
+            passage, about = f"The {thing} is red and {name} likes it.", {}
+        about |= {"id": str(number), "kind": "towers", "title": thing, "question": f"who built {thing}?"}
+        made.append(Pair.model_validate(about | {"passage": passage}))
+    return made
 
 
 def recipe(**change: object) -> Recipe:
@@ -56,15 +49,14 @@ def recipe(**change: object) -> Recipe:
 
 
 def test_a_reader_learns_and_is_read_as_it_was_taught(base: Path, tmp_path: Path) -> None:
-    told: list[Progress] = []
-    result = train(
-        examples(120), recipe(epochs=8), tmp_path / "run", tmp_path / "weights", base=base, on_progress=told.append
-    )
-    trained = [one.loss for one in told if one.phase == "training" and not one.note]
-    assert np.mean(trained[-8:]) < 0.5 * np.mean(trained[:3])
+    progress: list[Progress] = []
+    weights, told = tmp_path / "weights", progress.append
+    result = train(examples(80), recipe(epochs=8), tmp_path / "run", weights, base=base, on_progress=told)
+    trained = [one.loss for one in progress if one.phase == "training" and not one.note]
+    assert np.mean(trained[-8:]) < 0.6 * np.mean(trained[:3])
     assert result.stopped == "epochs"
-    assert any(one.left_s is not None for one in told)
-    assert any("kept back" in one.note for one in told)
+    assert any(one.left_s is not None for one in progress)
+    assert any("kept back" in one.note for one in progress)
     assert Card.model_validate_json((tmp_path / "weights" / "reader.json").read_bytes()) == result.card
     assert 0 <= result.card.held_out["own_f1"] <= 1
     assert len(reader.report(result)) == 3
@@ -113,38 +105,30 @@ def test_an_answer_stands_at_its_tokens(base: Path) -> None:
     assert encode(layout, [too_long], recipe()) == []
 
 
-class Killed(Exception):
-    pass
-
-
-def whole(base: Path, folder: Path, **change: object) -> Result:
-    return train(examples(60), recipe(epochs=2, **change), folder, folder / "weights", base=base)
-
-
 def test_a_killed_run_goes_on_as_if_nothing_had_happened(base: Path, tmp_path: Path) -> None:
-    whole(base, tmp_path / "whole")
-
     def kill(now: Progress) -> None:
-        if now.phase == "training" and now.done == 7:
-            raise Killed
+        if now.phase == "training" and now.done == 3:
+            raise KeyboardInterrupt
 
-    run = tmp_path / "killed"
-    with pytest.raises(Killed):
-        train(examples(60), recipe(epochs=2), run, run / "weights", base=base, on_progress=kill)
-    assert not (run / "weights").exists()
+    def run(name: str, epochs: float = 2, **options: Any) -> bytes:
+        settings, folder = recipe(epochs=epochs, checkpoint_steps=2), tmp_path / name
+        train(examples(30), settings, folder, folder / "weights", base=base, **options)
+        return (folder / "weights" / "reader.safetensors").read_bytes()
+
+    with pytest.raises(KeyboardInterrupt):
+        run("killed", on_progress=kill)
+    assert not (tmp_path / "killed" / "weights").exists()
     with pytest.raises(BadCheckpoint, match="--resume"):
-        whole(base, run)
-    train(examples(60), recipe(epochs=2), run, run / "weights", base=base, resume=True)
-    name = "reader.safetensors"
-    assert (run / "weights" / name).read_bytes() == (tmp_path / "whole" / "weights" / name).read_bytes()
+        run("killed")
+    assert run("killed", resume=True) == run("whole")
     with pytest.raises(BadCheckpoint, match="another"):
-        train(examples(60), recipe(epochs=3), run, run / "weights", base=base, resume=True)
+        run("killed", 3, resume=True)
 
 
 def test_a_run_keeps_to_its_time(base: Path, tmp_path: Path) -> None:
-    result = train(examples(60), recipe(epochs=100, time_limit_s=0.3), tmp_path, tmp_path / "weights", base=base)
+    result = train(examples(30), recipe(epochs=100, time_limit_s=0.3), tmp_path, tmp_path / "weights", base=base)
     assert result.stopped == "time"
-    assert result.steps < 100 * 6
+    assert result.steps < 100 * 3
     assert checkpoint.last(tmp_path / reader.CHECKPOINTS).state.stopped == "time"
 
 

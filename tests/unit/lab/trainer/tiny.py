@@ -54,30 +54,27 @@ def save_model(folder: Path, *, hidden: int = 32, seed: int = 0) -> Path:
 def examples(count: int, *, seed: int = 0) -> list[Example]:
     """Things with colours, one of which is asked about; a third of the questions are about one that is not there."""
     chooser = random.Random(seed)
-    found = []
+    made = []
     for number in range(count):
         things = chooser.sample(THINGS, chooser.randint(2, 6))
         colours = [chooser.choice(COLOURS) for _ in things[1:]]
-        told = " ".join(f"{thing} is {colour}" for thing, colour in zip(things[1:], colours, strict=True))
+        facts = " ".join(f"{thing} is {colour}" for thing, colour in zip(things[1:], colours, strict=True))
         known = chooser.random() > 0.33
-        asked = things[1] if known else things[0]
-        found.append(
+        question = f"what colour is the {things[1] if known else things[0]}"
+        made.append(
             Example(
                 id=f"{seed}-{number}",
                 task="answer",
-                messages=[
-                    Turn(role="system", content=SYSTEM),
-                    Turn(role="user", content=f"{told} what colour is the {asked}"),
-                ],
+                messages=[Turn(role="system", content=SYSTEM), Turn(role="user", content=f"{facts} {question}")],
                 completion=colours[0] if known else "i don't know",
                 domain="open",
                 kind="answer" if known else "unknown",
                 question_type="simple",
                 source="tests",
-                query=f"{number} what colour is the {asked}",
+                query=f"{number} {question}",
             )
         )
-    return found
+    return made
 
 
 def recipe(**given: object) -> Recipe:

@@ -7,9 +7,10 @@ import pytest
 
 from lab.trainer.synthesise.engine import Engine
 from lab.trainer.synthesise.phrasing import Phrasing
+from services.kg.domains import CATALOGUE
 
 
 @pytest.fixture(scope="session")
 def engine() -> Iterator[Engine]:
-    with Engine(Phrasing(random.Random("tests"))) as one:
+    with Engine(Phrasing(random.Random("tests")), CATALOGUE) as one:
         yield one

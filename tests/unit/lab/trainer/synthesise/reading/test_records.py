@@ -1,7 +1,7 @@
 """Records about prose: each answer stands in what is shown, nothing else holds it, whole briefs on one side."""
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,8 +17,8 @@ from lab.trainer.synthesise.reading.articles import SAMPLE, article, cut, swappe
 from lab.trainer.synthesise.reading.briefs import PARTS
 from lab.trainer.synthesise.record import UNKNOWN, Record
 
-COUNT = 1_000
-BRIEFS = 400
+COUNT = 500
+BRIEFS = 200
 TRADES = ("mill", "ferry", "school", "orchard", "theatre", "quarry", "library", "harbour")
 
 
@@ -52,6 +52,9 @@ def prose() -> list[Pair]:
 
 PROSE = prose()
 PASSAGES = {(article(pair), pair.passage) for pair in PROSE}
+BY_QUESTION: dict[str, list[Pair]] = defaultdict(list)
+for _pair in PROSE:
+    BY_QUESTION[_pair.question.lower().removesuffix("?")].append(_pair)
 
 
 @pytest.fixture(scope="module")
@@ -67,18 +70,19 @@ def own(record: Record) -> list[int]:
 
 def line(record: Record) -> list[Pair]:
     """What the record was made of."""
-    asked = record.query.lower().removesuffix("?")
-    return [pair for pair in PROSE if pair.question.lower().removesuffix("?") == asked]
+    return BY_QUESTION[record.query.lower().removesuffix("?")]
 
 
-def test_a_seed_makes_the_same_records_and_another_makes_others(drawn: list[Record]) -> None:
-    assert records.generate(PROSE, COUNT, seed=1) == drawn
-    assert records.generate(PROSE, COUNT, seed=2) != drawn
+def test_a_seed_makes_the_same_records_and_another_makes_others() -> None:
+    first, again, other = (records.generate(PROSE, 30, seed) for seed in (1, 1, 2))
+    assert first == again != other
 
 
 def test_more_than_half_is_answered_from_its_own_passage_alone(drawn: list[Record]) -> None:
     answered = [record for record in drawn if record.kind == "answer"]
     assert len(drawn) == COUNT
+    # No question comes twice in a way.
+    assert len({(record.pattern, record.query.lower().removesuffix("?")) for record in drawn}) == COUNT
     assert len(answered) / COUNT == pytest.approx(records.ANSWERED, abs=0.01)
     for record in answered:
         assert [pair.answer for pair in line(record) if pair.answer] == [record.answer]
@@ -98,10 +102,6 @@ def test_what_is_not_told_is_not_answered(drawn: list[Record]) -> None:
         assert len(own(record)) == (0 if record.pattern == "reading.lost" else 1)
 
 
-def test_no_question_is_asked_twice_in_a_way(drawn: list[Record]) -> None:
-    assert len({(record.pattern, record.query.lower().removesuffix("?")) for record in drawn}) == COUNT
-
-
 def test_the_own_passage_is_mostly_first_among_near_and_strange_ones(drawn: list[Record]) -> None:
     among = [own(record)[0] for record in drawn if len(record.passages) > 1 and own(record)]
     assert 0.5 < among.count(0) / len(among) < 0.75
@@ -119,17 +119,13 @@ def test_the_own_passage_is_mostly_first_among_near_and_strange_ones(drawn: list
     assert 0.35 < near / (near + strange) < 0.85
 
 
-def test_lengths_differ_within_their_bounds(drawn: list[Record]) -> None:
-    totals = [sum(map(len, record.passages)) + sum(map(len, record.titles)) for record in drawn]
-    assert max(totals) <= records.CHARS[1]
-    assert min(totals) < 600
-    assert max(totals) > 2_500
-
-
 def test_the_last_passage_is_shortened_to_fit_and_the_own_one_never(drawn: list[Record]) -> None:
+    totals = [sum(map(len, record.passages)) + sum(map(len, record.titles)) for record in drawn]
+    assert min(totals) < 600
+    assert 2_500 < max(totals) <= records.CHARS[1]
     whole = {passage for _, passage in PASSAGES}
     short = [record for record in drawn if record.passages[-1] not in whole]
-    assert len(short) > 50
+    assert len(short) > 25
     for record in short:
         assert any(passage.startswith(record.passages[-1]) for passage in whole)
     assert all(passage in whole for record in drawn for passage in record.passages[:-1])
@@ -159,7 +155,7 @@ def test_a_name_in_front_keeps_its_capital() -> None:
         id="7-0-q0", passage="Brenlow is run by Ilva.", question="Brenlow is run by whom?", answer="Ilva", start=18
     )
     twins = [pair.model_copy(update={"id": f"7-{n * PARTS}-open0", "answer": "", "start": -1}) for n in range(3)]
-    typed = {record.query for seed in range(60) for record in records.generate([pair, *twins], 3, seed)}
+    typed = {record.query for seed in range(25) for record in records.generate([pair, *twins], 3, seed)}
     assert "Brenlow is run by whom" in typed
     assert "brenlow is run by whom?" in typed
     assert typed <= {"Brenlow is run by whom" + end for end in ("", "?")} | {
@@ -251,7 +247,7 @@ def test_the_shipped_sample_is_kept_back() -> None:
     sample = pairs.read([Path(str(SAMPLE))])
     with pytest.raises(BadDataset, match="shipped sample"):
         records.generate(sample, 100, seed=0)
-    made = records.generate([*sample, *PROSE], COUNT, seed=0)
+    made = records.generate([*sample, *PROSE], 60, seed=0)
     assert all(record.group.startswith("prose:7-") for record in made)
     shown = {passage for record in made for passage in record.passages}
     assert not shown & {pair.passage for pair in sample}

@@ -7,8 +7,9 @@ from typing import Any
 import httpx
 import pytest
 
+from lab.trainer.pairs import Pair
 from lab.trainer.synthesise.reading.briefs import QUESTIONS, draw
-from lab.trainer.synthesise.reading.writer import Item, Outcome, Writer
+from lab.trainer.synthesise.reading.writer import Outcome, Writer
 from services.kit.client import ServiceClient, http_client
 from services.kit.errors import ServiceFailure
 from services.kit.llm import LLM
@@ -27,7 +28,7 @@ async def written(script: Script) -> tuple[Outcome, FakeGenerator]:
         return await writer.write("1-1", BRIEF), generator
 
 
-def by_id(items: list[Item]) -> dict[str, Item]:
+def by_id(items: list[Pair]) -> dict[str, Pair]:
     return {item.id.rpartition("-")[2]: item for item in items}
 
 
@@ -50,7 +51,8 @@ async def test_items_of_every_way() -> None:
     assert result.rejected == {"answer is not in the passage": 1}
 
 
-async def test_each_kept_question_was_answered_twice_of_which_one_is_drawn_by_chance() -> None:
+async def test_requests_of_the_model() -> None:
+    """Each kept question is answered twice, once by chance; they share the beginning of their prompt."""
     result, generator = await written(Script())
     for item in result.items:
         order = f"Text: {item.passage}\n\nQuestion: {item.question}"
@@ -58,17 +60,9 @@ async def test_each_kept_question_was_answered_twice_of_which_one_is_drawn_by_ch
         # What names something else has no answer whatever the model says.
         assert len(heats) == (0 if "-swap" in item.id else 2)
         assert not heats or heats[0] == 0 < heats[1]
-
-
-async def test_questions_and_answers_share_the_beginning_of_their_prompt() -> None:
-    _, generator = await written(Script())
     reading = [body["messages"] for body in generator.requests if body["messages"][-1]["content"].startswith("Text: ")]
     assert len(reading) > 5
     assert all(messages[:-1] == reading[0][:-1] for messages in reading)
-
-
-async def test_the_questions_are_asked_for_under_a_schema() -> None:
-    _, generator = await written(Script())
     schemas = [
         body["response_format"]["json_schema"]["schema"] for body in generator.requests if "response_format" in body
     ]
@@ -123,14 +117,9 @@ async def test_a_question_comes_once() -> None:
 @pytest.mark.parametrize(
     "pairs",
     [
-        "",
         '[{"q": "When was the Velna Bri',
-        '{"q": "When?", "a": "1911"}',
-        '[{"q": "When was the Velna Bridge opened?"}]',
-        '[{"q": "When was the Velna Bridge opened?", "a": 1911}]',
         '[{"q": "When was the Velna Bridge opened?", "a": ""}]',
         '[{"q": "When was the Velna Bridge opened?", "a": "1911", "x": "y"}]',
-        json.dumps([{"q": "When " + "very " * 500 + "?", "a": "1911"}]),
         json.dumps([PAIRS[0]] * (QUESTIONS + 1)),
     ],
 )
