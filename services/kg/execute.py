@@ -7,6 +7,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from sqlalchemy import ColumnElement, Connection, Engine, func, select
+from sqlalchemy.exc import DBAPIError
 from sqlglot import exp
 
 from proto.kg import KgStatus
@@ -21,7 +22,7 @@ from services.kg.outcome import Entity, Outcome, Scalar
 from services.kg.rows import Rows, view_of
 from services.kg.scope import Findings
 from services.kg.selects import parse_select, selection_of
-from services.kg.store.engine import deadline
+from services.kg.store.engine import deadline, is_interrupted
 from services.kg.store.tables import stated_total
 from services.kg.values import combined, scalar
 
@@ -126,9 +127,19 @@ class _Run:
         return self._outcome(source, query.aggregate, function, shown, lines, total, total if counted else None)
 
     def _select(self, sql: str) -> Outcome:
+        try:
+            return self._selected(sql)
+        except DBAPIError as error:
+            if is_interrupted(error):
+                raise
+            # As sides of a UNION with other numbers of columns.
+            self._connection.rollback()
+            raise ParseError(f"the database refuses it: {error.orig}") from error
+
+    def _selected(self, sql: str) -> Outcome:
         selection = selection_of(parse_select(sql), self._compiler.domain)
         for one in selection.comparisons:
-            if one.is_name and isinstance(one.node, exp.EQ | exp.In):
+            if one.is_name and isinstance(one.node, exp.EQ | exp.In) and not isinstance(one.node.parent, exp.Not):
                 named = (Entity(text, one.key.entity, (), text, 1.0, "sql") for text in one.texts)
                 self._findings.entities += named
             else:

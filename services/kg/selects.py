@@ -260,8 +260,9 @@ class _Parts:
         if (same := next((name for name, other in values.items() if other == value), None)) is not None:
             return same
         key = self._key_of(value)
-        names = [key.name, *(f"{key.name}_{number}" for number in range(2, 20))]
-        name = next(one for one in names if one not in keys)
+        name = key.name
+        while name in keys:
+            name = f"{name}_{len(keys) + 1}"
         keys[name], values[name] = replace(key, name=name, label=key.words), value
         return name
 

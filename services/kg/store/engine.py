@@ -52,12 +52,17 @@ def deadline(seconds: float) -> Iterator[None]:
     try:
         yield
     except DBAPIError as error:
-        interrupted = "interrupt" in str(error.orig) or "statement timeout" in str(error.orig)
-        if interrupted and isinstance(error, OperationalError):
+        if is_interrupted(error):
             raise ExecutionTimeout(f"the store did not answer within {seconds:.2f} s") from None
         raise StoreError(f"the knowledge graph cannot be read: {error.orig}") from error
     finally:
         _deadline.at = before
+
+
+def is_interrupted(error: DBAPIError) -> bool:
+    """Whether a statement was ended at its deadline."""
+    reason = str(error.orig)
+    return isinstance(error, OperationalError) and ("interrupt" in reason or "statement timeout" in reason)
 
 
 def remaining() -> float | None:

@@ -18,6 +18,7 @@ from services.kg.generate.sql.linking import linked_values, links_text
 from services.kg.generate.sql.statement import Statement, parse
 from services.kg.generate.sql.tables import Untranslatable
 from services.kg.selects import MAX_CHARS
+from services.kg.verbalize import verbalize
 from services.kit.budget import Budget
 from services.kit.client import ServiceClient, http_client
 from services.kit.llm import LLM, Completion, Message, Sample
@@ -156,6 +157,27 @@ def test_what_is_no_select_over_the_tables_is_no_program(executor: Executor, sql
 
 
 @pytest.mark.parametrize(
+    ("sql", "status", "message"),
+    [
+        ("SELECT title FROM book UNION SELECT title, price FROM book", "parse_error", "the database refuses it"),
+        ("SELECT secret FROM names", "parse_error", "there is no table names"),
+        ("select title FROM book LIMIT all", "parse_error", "a LIMIT is a number"),
+        ("SELECT title, price, price + 0, price + 1, price + 2, price + 3, price + 4 FROM book", "ok", ""),
+        ("SELECT COUNT(*) FROM book WHERE author <> 'Cy Page' AND price > 8", "ok", ""),
+        ("SELECT COUNT(*) FROM loan a, loan b, loan c", "parse_error", "tables are joined"),
+    ],
+)
+def test_a_select_of_a_user_costs_itself_alone(executor: Executor, sql: str, status: str, message: str) -> None:
+    program = f"{sql}\nSELECT COUNT(*) FROM book"
+    first, last = executor.execute(program, domain=DOMAIN, query_time=ASKED, seconds=5.0)
+    assert (first.status, last.value) == (status, 6)
+    assert message in first.message
+    if not message:
+        text = verbalize([first], executor.catalogue.domains, ASKED.date(), max_tokens=400)[0]
+        assert text.startswith(("Number of books (author not Cy Page, price over 8): 5.", "Books (6): The Long Way"))
+
+
+@pytest.mark.parametrize(
     ("condition", "count"),
     [
         ('eq(born, "1901")', 1),
@@ -181,12 +203,12 @@ def test_a_count_of_days_before_a_table_begins_is_unknown(
 @pytest.mark.parametrize(
     ("place", "condition"),
     [
-        ("Chapel", "(places_nearby LIKE '%Chapel%')"),
+        ("Chapel", "(LOWER(places_nearby) LIKE LOWER('%Chapel%'))"),
         # Alone in one row, among others in two.
-        ("Inn", "(places_nearby LIKE '%Inn%')"),
+        ("Inn", "(LOWER(places_nearby) LIKE LOWER('%Inn%'))"),
         ("hap", "LOWER(places_nearby) = LOWER('hap')"),
         ("Mill", "LOWER(places_nearby) = LOWER('Mill')"),
-        ("!= Inn", "NOT (places_nearby LIKE '%Inn%')"),
+        ("!= Inn", "NOT (LOWER(places_nearby) LIKE LOWER('%Inn%'))"),
         ("!= Mill", "LOWER(places_nearby) <> LOWER('Mill')"),
     ],
 )

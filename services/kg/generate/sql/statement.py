@@ -28,6 +28,7 @@ _PART_OF_DATE = re.compile(r"\d{4}(?:-\d{2})?")
 _AFTER_ALL = "-99"
 # Where strftime's formats stand in a day as it is stored: first character and length.
 _FORMATS = {"%Y": (1, 4), "%m": (6, 2), "%d": (9, 2), "%Y-%m": (1, 7), "%m-%d": (6, 5), "%Y-%m-%d": (1, 10)}
+_PARTS = {"YEAR": "%Y", "MONTH": "%m", "DAY": "%d"}
 _UNITS = {exp.Year: "%Y", exp.Month: "%m", exp.Day: "%d"}
 _AROUND_DAYS = (exp.TsOrDsToTimestamp, exp.TsOrDsToDate, exp.Date, exp.Cast, exp.Paren)
 
@@ -97,14 +98,14 @@ class Statement:
 
     def _resolve(self, select: exp.Select) -> None:
         """Write tables and columns as the domain names them."""
-        tables, columns = tables_of(select), columns_of(select)
-        for column in columns:
-            column.set("this", exp.to_identifier(column.name.lower()))
         for one in [one for one in select.find_all(exp.EQ) if isinstance(one.expression, exp.Subquery)]:
             # "= (SELECT ...)" may find several.
             inner = one.expression.this
             if isinstance(inner, exp.Select) and not inner.expressions[0].find(exp.AggFunc):
                 one.replace(exp.In(this=one.this.copy(), query=one.expression.copy()))
+        tables, columns = tables_of(select), columns_of(select)
+        for column in columns:
+            column.set("this", exp.to_identifier(column.name.lower()))
         here: dict[str, Function] = {}
         for table in tables:
             here[table.alias_or_name.lower()] = function = self._function_of(table, columns)
@@ -143,12 +144,17 @@ class Statement:
         """Drop `kind = 'X'` beside `genre = 'X'` where there is no `kind`: a model guesses which column has a text."""
         equal = (one for one in select.find_all(exp.EQ) if isinstance(one.this, exp.Column))
         compared = [one for one in equal if one.expression.is_string]
+        there = [one for one in compared if self._is_near(one.this, here)]
         for one in compared:
-            if any(other is not one and other.expression == one.expression for other in compared):
-                try:
-                    self._near(one.this, here)
-                except Untranslatable:
-                    _drop(one)
+            if one not in there and any(other.expression == one.expression for other in there):
+                _drop(one)
+
+    def _is_near(self, column: exp.Column, here: Mapping[str, Function]) -> bool:
+        try:
+            self._near(column, here)
+        except Untranslatable:
+            return False
+        return True
 
     def _near(self, column: exp.Column, here: Mapping[str, Function]) -> Key:
         """The key that a column nearly names."""
@@ -289,7 +295,8 @@ def _typed(one: Comparison) -> None:
                 literal.replace(exp.Literal.number(str(float(text)).removesuffix(".0")))
             except ValueError:
                 raise Untranslatable(f"{one.key.name} has no such values") from None
-    is_text = kind == "text" and isinstance(node, exp.EQ | exp.NEQ | exp.In)
+    # In PostgreSQL LIKE looks at case too.
+    is_text = kind == "text" and isinstance(node, exp.EQ | exp.NEQ | exp.In | exp.Like)
     if is_text and all(literal.is_string for literal in one.literals):
         for value in (node.this, *one.literals):
             if not isinstance(value, exp.Lower) and not isinstance(value.parent, exp.Lower):
@@ -306,11 +313,7 @@ def _without_functions_of_days(tree: exp.Query, today: date) -> None:
     for node in list(tree.find_all(exp.CurrentDate, exp.CurrentTimestamp)):
         node.replace(day.copy())
     for node in list(tree.find_all(exp.TimeToStr, exp.Extract, *_UNITS)):
-        name = (
-            {"YEAR": "%Y", "MONTH": "%m", "DAY": "%d"}.get(node.name.upper(), "")
-            if isinstance(node, exp.Extract)
-            else ""
-        )
+        name = _PARTS.get(node.name.upper(), "") if isinstance(node, exp.Extract) else ""
         form = node.text("format") if isinstance(node, exp.TimeToStr) else _UNITS.get(type(node), name)
         value = node.expression if isinstance(node, exp.Extract) else node.this
         while isinstance(value, _AROUND_DAYS):
