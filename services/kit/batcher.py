@@ -192,9 +192,7 @@ class Batcher(Generic[Item, Result]):
         started = time.monotonic()
         items = [waiting.item for waiting in batch]
         try:
-            results = await asyncio.get_running_loop().run_in_executor(self._thread, self._run, items)
-            if len(results) != len(items):
-                raise RuntimeError(f"the model returned {len(results)} results for {len(items)} items")
+            results = await self._in_thread(items)
         except Exception as error:
             if len(batch) == 1:
                 self._runs.failed(error)
@@ -216,3 +214,9 @@ class Batcher(Generic[Item, Result]):
             if not waiting.future.done():
                 queue_ms = max(0.0, started - waiting.since) * 1000
                 waiting.future.set_result(Batched(result, queue_ms, inference_ms))
+
+    async def _in_thread(self, items: list[Item]) -> Sequence[Result]:
+        results = await asyncio.get_running_loop().run_in_executor(self._thread, self._run, items)
+        if len(results) != len(items):
+            raise RuntimeError(f"the model returned {len(results)} results for {len(items)} items")
+        return results
