@@ -79,7 +79,7 @@ def fact_of(query: str, outcome: Outcome, lexicons: Mapping[str, Lexicon]) -> Fa
         return None
     if not _rows_as_meant(outcome, function, lexicon, query):
         return None
-    shape = outcome.source.lower().replace(f'"{name}"', '"*"')
+    shape = outcome.source.lower().replace(f'"{name}"', '"*"').replace(f"'{name}'", "'*'")
     return Fact(name, at, value, measure, shape, outcome, key)
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from services.kg.entities import NameIndex
 from services.kg.execute import Executor
+from services.kg.generate.rules.lexicon import lexicons
 from services.kg.generate.rules.values import Values, parts_of
 from services.kg.generate.spans import Spotter
 from services.kg.generate.sql import SqlWriter
@@ -18,6 +19,7 @@ from services.kg.generate.sql.linking import linked_values, links_text
 from services.kg.generate.sql.statement import Statement, parse
 from services.kg.generate.sql.tables import Untranslatable
 from services.kg.selects import MAX_CHARS
+from services.kg.settle import settle
 from services.kg.verbalize import verbalize
 from services.kit.budget import Budget
 from services.kit.client import ServiceClient, http_client
@@ -175,6 +177,14 @@ def test_a_select_of_a_user_costs_itself_alone(executor: Executor, sql: str, sta
     if not message:
         text = verbalize([first], executor.catalogue.domains, ASKED.date(), max_tokens=400)[0]
         assert text.startswith(("Number of books (author not Cy Page, price over 8): 5.", "Books (6): The Long Way"))
+
+
+def test_two_selects_settle_a_comparison(executor: Executor) -> None:
+    program = "\n".join(f"SELECT price FROM book WHERE title = '{title}'" for title in ("By Night", "Short Cuts"))  # noqa: S608
+    outcomes = executor.execute(program, domain=DOMAIN, query_time=ASKED, seconds=5.0)
+    settled = settle("which is more expensive, By Night or Short Cuts?", outcomes, lexicons(executor.catalogue))
+    assert settled is not None
+    assert settled.answer == "short cuts"
 
 
 @pytest.mark.parametrize(
