@@ -8,7 +8,6 @@ from zoneinfo import ZoneInfo
 
 from sqlalchemy import ColumnElement, Connection, Engine, func, select
 from sqlalchemy.exc import DBAPIError
-from sqlglot import exp
 
 from proto.kg import KgStatus
 from services.kg.compile import MAX_ROWS, Compiler
@@ -139,7 +138,7 @@ class _Run:
     def _selected(self, sql: str) -> Outcome:
         selection = selection_of(parse_select(sql), self._compiler.domain)
         for one in selection.comparisons:
-            if one.is_name and isinstance(one.node, exp.EQ | exp.In) and not isinstance(one.node.parent, exp.Not):
+            if one.finds_names:
                 named = (Entity(text, one.key.entity, (), text, 1.0, "sql") for text in one.texts)
                 self._findings.entities += named
             else:

@@ -60,6 +60,11 @@ class Comparison:
         return bool(self.key.entity)
 
     @property
+    def finds_names(self) -> bool:
+        """Whether it keeps the rows of the names that it has."""
+        return self.is_name and isinstance(self.node, exp.EQ | exp.In) and not isinstance(self.node.parent, exp.Not)
+
+    @property
     def words(self) -> str:
         """The comparison in words: `length over 20`."""
         between = (_BETWEEN_DATES if self.key.kind == "date" else _BETWEEN).get(type(self.node), "")

@@ -1,7 +1,6 @@
 """Text to tree. One bad statement does not cost the others: each is parsed alone and has an error of its own."""
 
 import json
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
@@ -24,9 +23,6 @@ NAMES = {
 }
 # The least number of values of an operator, where it is not one.
 VALUES = {"isnull": 0, "notnull": 0, "between": 2}
-
-
-_SELECT = re.compile(r"\s*SELECT\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,14 +53,14 @@ def parse_each(text: str, functions: Iterable[str] = ()) -> list[Parsed]:
     Raises:
         ParseError: the whole is too long, has too many statements or is nested too deeply.
     """
-    if _SELECT.match(text):
-        return [Parsed(one.strip(), tree.Sql(one.strip())) for one in text.splitlines() if one.strip()]
     return [_parse_one(statement) for statement in repair.statements(text, functions)]
 
 
 def _parse_one(text: str) -> Parsed:
     if repair.is_nothing(text):
         return Parsed(text, tree.Nothing())
+    if repair.is_sql(text):
+        return Parsed(text, tree.Sql(text))
     try:
         return Parsed(text, cast(Statement, _Build().transform(_lark().parse(text))))
     except UnexpectedToken as error:

@@ -29,11 +29,12 @@ ENDS = re.compile(r"\s*(?:\[|$)")
 LOST_QUOTE = re.compile(r"\)\s*\[[\"'](?=\w)")
 PROJECTION = re.compile(r"\[[\w\"':-]{0,40}\]")
 BEGINS = re.compile(r"\s*(?:(?:all|avg|average|sum)\s+)?get_\w+\s*\(", re.IGNORECASE)
+_SELECT = re.compile(r"\s*SELECT\b", re.IGNORECASE)
 NOTHING = frozenset({"none", "null", "[]", "no api", "n/a"})
 
 
 def statements(text: str, functions: Iterable[str] = ()) -> list[str]:
-    """The program's statements, each on one line and quoted in JSON's way.
+    """The program's statements, each on one line and quoted in JSON's way; a program in SQL as it is.
 
     One of `functions` that lacks its `get_` gets it.
 
@@ -43,7 +44,7 @@ def statements(text: str, functions: Iterable[str] = ()) -> list[str]:
     if len(text) > MAX_CHARS:
         raise ParseError(f"a program may have {MAX_CHARS} characters, this one has {len(text)}")
     mended: list[str] = []
-    for line in _split(_clean(text)):
+    for line in text.splitlines() if is_sql(text) else _split(_clean(text)):
         statement = line.strip(" \t,;")
         if not statement:
             continue
@@ -53,7 +54,12 @@ def statements(text: str, functions: Iterable[str] = ()) -> list[str]:
             mended.append(statement)
     if len(mended) > MAX_STATEMENTS:
         raise ParseError(f"a program may have {MAX_STATEMENTS} statements, this one has {len(mended)}")
-    return [_named(statement, functions) for statement in mended]
+    return [statement if is_sql(statement) else _named(statement, functions) for statement in mended]
+
+
+def is_sql(text: str) -> bool:
+    """Whether a program or a statement is in SQL."""
+    return _SELECT.match(text) is not None
 
 
 def is_nothing(statement: str) -> bool:

@@ -9,7 +9,9 @@ from typing import Any
 import httpx
 import pytest
 
+from proto.kg import MAX_PROGRAM_CHARS, MAX_STATEMENTS
 from services.kg.entities import NameIndex
+from services.kg.errors import ParseError
 from services.kg.execute import Executor
 from services.kg.generate.rules.lexicon import lexicons
 from services.kg.generate.rules.values import Values, parts_of
@@ -177,6 +179,16 @@ def test_a_select_of_a_user_costs_itself_alone(executor: Executor, sql: str, sta
     if not message:
         text = verbalize([first], executor.catalogue.domains, ASKED.date(), max_tokens=400)[0]
         assert text.startswith(("Number of books (author not Cy Page, price over 8): 5.", "Books (6): The Long Way"))
+
+
+def test_selects_of_a_program_are_bounded_as_its_statements_are(executor: Executor) -> None:
+    statement = "SELECT COUNT(*) FROM book"
+    most = "\n\n".join([statement] * MAX_STATEMENTS)
+    outcomes = executor.execute(most, domain=DOMAIN, query_time=ASKED, seconds=5.0)
+    assert [one.value for one in outcomes] == [6] * MAX_STATEMENTS
+    for program in (f"{most}\n{statement}", f"{statement} {'x' * MAX_PROGRAM_CHARS}"):
+        with pytest.raises(ParseError, match="a program may have"):
+            executor.execute(program, domain=DOMAIN, query_time=ASKED, seconds=5.0)
 
 
 def test_two_selects_settle_a_comparison(executor: Executor) -> None:

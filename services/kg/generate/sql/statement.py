@@ -44,12 +44,8 @@ class Statement:
         self.tree = tree
         self.domain = domain
         self.functions = {table_name(one): one for one in domain.shown}
-        for select in self.selects:
+        for select in list(tree.find_all(exp.Select)):
             self._resolve(select)
-
-    @property
-    def selects(self) -> list[exp.Select]:
-        return list(self.tree.find_all(exp.Select))
 
     @property
     def sides(self) -> list[exp.Select]:
@@ -67,8 +63,7 @@ class Statement:
             Untranslatable: it does more than a view may.
         """
         _without_functions_of_days(self.tree, today)
-        for select in self.selects:
-            self._type(select)
+        self._type()
         try:
             selection_of(self.tree, self.domain)
         except ParseError as error:
@@ -218,17 +213,16 @@ class Statement:
             column.set("this", exp.to_identifier(tables.key(column).name))
             column.set("table", None)
 
-    def _type(self, select: exp.Select) -> None:
+    def _type(self) -> None:
         """Compare as the columns have their values: texts in any case, flags as yes and no, parts of days as days."""
         for one in list(self.comparisons()):
-            if one.node.find_ancestor(exp.Select) is select:
-                _typed(one)
-        for column in list(select.find_all(exp.Column)):
+            _typed(one)
+        for column in list(self.tree.find_all(exp.Column)):
             place = self.place_of(column)
             is_bare = isinstance(column.parent, exp.Where | exp.And | exp.Or | exp.Not | exp.Paren)
             if place is not None and place[1].kind == "flag" and is_bare:
                 column.replace(exp.EQ(this=column.copy(), expression=exp.Literal.string(FLAGS[0])))
-        for beside in list(select.find_all(exp.In)):
+        for beside in list(self.tree.find_all(exp.In)):
             # No value is beside an unknown one NOT IN anything.
             inner = beside.args.get("query")
             if isinstance(beside.parent, exp.Not) and inner is not None:

@@ -8,9 +8,6 @@ from sqlglot import exp
 from services.kg.generate.rules.roles import subject_of
 from services.kg.language.catalogue import Function, Key
 
-# What may stand around a column and changes nothing here: the year of a day is compared as the day's beginning.
-_AROUND = (exp.Lower, exp.Upper, exp.Date, exp.TsOrDsToDate, exp.TsOrDsToTimestamp, exp.TimeToStr, exp.Year, exp.Paren)
-
 
 class Untranslatable(ValueError):
     """The text is no SELECT, names what the domain does not have, or no program says the same."""
@@ -24,12 +21,8 @@ class Tables:
     functions: Mapping[str, Function]  # all of the domain, by the names that a prompt has for them
     joined: Mapping[str, Function] = field(default_factory=dict)  # by the names that the statement has for them
 
-    def key(self, column: exp.Expr) -> Key:
-        """The key of a column, whatever stands around it."""
-        while isinstance(column, _AROUND):
-            column = column.this
-        if not isinstance(column, exp.Column):
-            raise Untranslatable(f"{column.sql()} is no column")
+    def key(self, column: exp.Column) -> Key:
+        """The key that a column names, or nearly names; Untranslatable where there is none."""
         other = self.joined.get(column.table.lower())
         name = column.name.lower()
         for one in self._names(name, other or self.function):

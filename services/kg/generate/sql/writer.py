@@ -161,15 +161,18 @@ class SqlWriter:
             with_stored_values(select, query, links)
             with_values_where_they_are(select, links, area.shown, self.values)
         statement = Statement(tree, area)
+        dates, flags = self._columns(domain, "date"), self._columns(domain, "flag")
         for select in statement.sides:
             with_left_out_values(select, links)
             ask_of_any_year(select, query)
             ask_of_the_month(select, query)
             add_up(select, query, self._amounts(domain))
-            order_by_age(select, query, self._columns(domain, "date"))
+            order_by_age(select, query, dates)
             order_as_said(select, query, lexicons(self.catalogue)[domain])
-            if unsaid(select, query) or asks_no_flag(select, query, self._columns(domain, "flag")):
+            if unsaid(select, query):
                 return statement, "a number or a day that is not said"
+            if asks_no_flag(select, query, flags):
+                return statement, "yes or no for something else"
         if not name_entities(statement, query, spots, self.names):
             return statement, "a name that is not said"
         with_items(statement, self.values)
