@@ -53,6 +53,22 @@ def test_adapters_add_what_vllms_own_wrapper_adds(in_vllm: InVllm) -> None:
             assert ours <= 4 * theirs + 1e-5, case
 
 
+def test_a_layer_in_the_memory_of_one_that_is_gone_has_its_own_adapter(in_vllm: InVllm) -> None:
+    code = """
+import torch
+from cragmesh_vllm.lora import PunicaWrapperRuns
+from vllm.lora.layers.utils import LoRAMapping
+wrapper = PunicaWrapperRuns(64, 8, "cpu")
+wrapper.update_metadata(LoRAMapping((1,) * 9, (1,) * 9, is_prefill=True), [1], 1, 100)
+def added():
+    a, b, x, y = torch.randn(1, 1, 8, 48), torch.randn(1, 1, 96, 8), torch.randn(9, 48), torch.zeros(9, 96)
+    wrapper.add_lora_linear(y, x, (a,), (b,), 1.0, (96,))
+    return torch.allclose(y, x @ a[0, 0].T @ b[0, 0].T, atol=1e-3)
+print(all(added() for _ in range(20)))
+"""
+    assert in_vllm(code).split()[-1] == "True"
+
+
 def test_an_adapter_of_a_smoothed_model_adds_what_it_adds_to_the_plain_one(in_vllm: InVllm, tmp_path: Path) -> None:
     smoothed = tmp_path / "smoothing.json"
     smoothed.write_text(json.dumps({"exponents": {"norm": [0, 3, -2, 1]}, "reads": {"layer.q_proj": "norm"}}))

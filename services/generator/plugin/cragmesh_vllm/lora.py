@@ -37,12 +37,14 @@ class Fused:
     """The adapter of one slot in one layer.
 
     Attributes:
-        version: of the tensor that holds B; another means that a slot was given to another adapter.
+        of: the layer's first B. Held, so that no other layer is found at its address.
+        version: of that tensor when this was made; another means that a slot was given to another adapter.
         a: A of all slices, shape (inputs, slices * rank).
         b: B of all slices on the diagonal, shape (slices * rank, outputs).
         shrink: x, shape (tokens, inputs), to x @ a by packed weights; None where the adapter leaves the layer alone.
     """
 
+    of: torch.Tensor
     version: int
     a: torch.Tensor
     b: torch.Tensor
@@ -56,7 +58,7 @@ class PunicaWrapperRuns(PunicaWrapperCPU):  # type: ignore[misc]
         super().__init__(*args, **kwargs)
         self._runs: tuple[Run, ...] = ()
         self._sampler_runs: tuple[Run, ...] = ()
-        # By the address of a layer's first B, which lives as long as the layer.
+        # By the address of a layer's first B, and slot.
         self._fused: dict[tuple[int, int], Fused] = {}
 
     def update_metadata(self, *args: Any, **kwargs: Any) -> None:
@@ -146,8 +148,8 @@ def _fuse(slot: int, a: Stack, b: Stack, output_slices: tuple[int, ...]) -> Fuse
     blocks = [right[:width].T for right, width in zip(rights, output_slices, strict=True)]
     right = torch.block_diag(*blocks)  # type: ignore[no-untyped-call]
     if not right.any():
-        return Fused(b[0]._version, left, right, None)
-    return Fused(b[0]._version, left, right, _product(left))
+        return Fused(b[0], b[0]._version, left, right, None)
+    return Fused(b[0], b[0]._version, left, right, _product(left))
 
 
 def _product(weight: torch.Tensor) -> Product:
