@@ -51,6 +51,11 @@ class Compiler:
         self.done: list[Rows | None] = []
         self.findings = Findings()
 
+    @property
+    def tomorrow(self) -> str:
+        """The day after the asker's: what happens from it on is not known yet."""
+        return (self._now.date() + timedelta(days=1)).isoformat()
+
     def compile(self, query: BoundQuery) -> Rows:
         """The rows of a query.
 
@@ -98,8 +103,7 @@ class Compiler:
                 other = self._catalogue.function(scope.replacement, function.domain)
                 return self._call(BoundCall(other, call.arguments, ()), projected, instead_of=function.name)
         elif function.event and scope.entities and _hides_future(call):
-            tomorrow = (self._now.date() + timedelta(days=1)).isoformat()
-            rows.where.append((rows.c[function.event] < tomorrow) | rows.c[function.event].is_(None))
+            rows.where.append((rows.c[function.event] < self.tomorrow) | rows.c[function.event].is_(None))
         if rows.limit is not None:
             rows.nest()
             rows.order = [(rows.c[column.name], descending) for column, descending in order]

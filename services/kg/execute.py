@@ -136,7 +136,7 @@ class _Run:
             raise ParseError(f"the database refuses it: {error.orig}") from error
 
     def _selected(self, sql: str) -> Outcome:
-        selection = selection_of(parse_select(sql), self._compiler.domain)
+        selection = selection_of(parse_select(sql), self._compiler.domain, self._compiler.tomorrow)
         for one in selection.comparisons:
             if one.finds_names:
                 named = (Entity(text, one.key.entity, (), text, 1.0, "sql") for text in one.texts)

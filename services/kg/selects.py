@@ -143,8 +143,11 @@ def parse_select(sql: str) -> exp.Query:
     return tree
 
 
-def selection_of(tree: exp.Query, domain: Domain) -> Selection:
+def selection_of(tree: exp.Query, domain: Domain, tomorrow: str = "") -> Selection:
     """The SELECT over a domain's functions.
+
+    Args:
+        tomorrow: events from that day on are hidden, unless the SELECT has a condition on their time.
 
     Raises:
         ParseError: it names what the domain does not have, or calls what it may not.
@@ -160,13 +163,16 @@ def selection_of(tree: exp.Query, domain: Domain) -> Selection:
     if not all(map(_is_joined, tree.find_all(exp.Select))):
         raise ParseError("tables are joined by columns that are equal")
     compared = tuple(comparisons(tree.copy(), functions))
+    timed = {one.function.name for one in compared if one.key.name == one.function.event}
     parts = _Parts(tree, functions)
     keys = parts.name_outputs()
     try:
         check(tree, Sources({}, {name: tree_of(functions[name].view) for name in names}), FUNCTIONS)
         for table in list(tree.find_all(exp.Table)):
             # A table of the store may have the name of a function's.
-            table.replace(_rows_of(functions[table.name]).subquery(table.alias_or_name))
+            function = functions[table.name]
+            rows = _rows_of(function, "" if function.name in timed else tomorrow)
+            table.replace(rows.subquery(table.alias_or_name))
         view = select_of(tree, Sources(domain.tables, {}))
     except BrokenPart as error:
         raise ParseError(str(error)) from error
@@ -194,8 +200,8 @@ def _is_joined(select: exp.Select) -> bool:
     return len(pairs) >= len(tables_of(select)) - 1
 
 
-def _rows_of(function: Function) -> exp.Select:
-    """A function's rows as prompts show them: its keys alone, flags as yes and no."""
+def _rows_of(function: Function, tomorrow: str) -> exp.Select:
+    """A function's rows as prompts show them: its keys alone, flags as yes and no, no events from `tomorrow` on."""
     columns = []
     for key in function.keys:
         column: exp.Expr = exp.column(key.name, quoted=True)
@@ -203,7 +209,11 @@ def _rows_of(function: Function) -> exp.Select:
             yes, no = map(exp.Literal.string, FLAGS)
             column = exp.case().when(column.eq(1), yes).when(column.eq(0), no)
         columns.append(exp.alias_(column, key.name, quoted=True))
-    return exp.select(*columns).from_(tree_of(function.view).subquery("rows"))
+    rows = exp.select(*columns).from_(tree_of(function.view).subquery("rows"))
+    if function.event and tomorrow:
+        time = exp.column(function.event, quoted=True)
+        rows = rows.where(exp.or_(time < exp.Literal.string(tomorrow), time.is_(exp.null())))
+    return rows
 
 
 class _Parts:

@@ -30,11 +30,13 @@ LOST_QUOTE = re.compile(r"\)\s*\[[\"'](?=\w)")
 PROJECTION = re.compile(r"\[[\w\"':-]{0,40}\]")
 BEGINS = re.compile(r"\s*(?:(?:all|avg|average|sum)\s+)?get_\w+\s*\(", re.IGNORECASE)
 _SELECT = re.compile(r"\s*SELECT\b", re.IGNORECASE)
+_SQL_QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"|--.*")
+_SQL_JOINING = re.compile(r"\b(?:UNION(?:\s+ALL)?|INTERSECT|EXCEPT)\s*$", re.IGNORECASE)
 NOTHING = frozenset({"none", "null", "[]", "no api", "n/a"})
 
 
 def statements(text: str, functions: Iterable[str] = ()) -> list[str]:
-    """The program's statements, each on one line and quoted in JSON's way; a program in SQL as it is.
+    """The program's statements, each on one line and quoted in JSON's way; those of a program in SQL as they are.
 
     One of `functions` that lacks its `get_` gets it.
 
@@ -44,8 +46,8 @@ def statements(text: str, functions: Iterable[str] = ()) -> list[str]:
     if len(text) > MAX_CHARS:
         raise ParseError(f"a program may have {MAX_CHARS} characters, this one has {len(text)}")
     mended: list[str] = []
-    for line in text.splitlines() if is_sql(text) else _split(_clean(text)):
-        statement = line.strip(" \t,;")
+    for part in _selects(text) if is_sql(text) else _split(_clean(text)):
+        statement = part.strip(" \t,;")
         if not statement:
             continue
         if mended and CONTINUES.match(statement):
@@ -60,6 +62,28 @@ def statements(text: str, functions: Iterable[str] = ()) -> list[str]:
 def is_sql(text: str) -> bool:
     """Whether a program or a statement is in SQL."""
     return _SELECT.match(text) is not None
+
+
+def _selects(text: str) -> Iterable[str]:
+    """Statements as somebody lays SQL out: a line begins one where it can be no part of the one before."""
+    lines: list[str] = []
+    for line in filter(str.strip, text.splitlines()):
+        before = "\n".join(lines)
+        if lines and (before.rstrip().endswith(";") or (_begins(line) and not _is_open(before))):
+            yield before
+            lines = []
+        lines.append(line)
+    yield "\n".join(lines)
+
+
+def _begins(line: str) -> bool:
+    return is_sql(line) or _starts_statement(line, 0)
+
+
+def _is_open(sql: str) -> bool:
+    """Whether a SELECT may follow within the statement: behind a bracket, or as a UNION's other side."""
+    bare = _SQL_QUOTED.sub("", sql)
+    return bare.count("(") > bare.count(")") or _SQL_JOINING.search(bare) is not None
 
 
 def is_nothing(statement: str) -> bool:

@@ -232,8 +232,9 @@ def test_hops_are_bounded(executor: Executor) -> None:
 
 def test_what_lies_after_the_question_is_hidden(executor: Executor) -> None:
     early = datetime(2010, 1, 1, tzinfo=LA)
-    (outcome,) = run(executor, "movie", 'get_movie_person_cast(None,"Ada Lindqvist",None)["len"]', early)
-    assert outcome.value == 1
+    select = "SELECT COUNT(DISTINCT release_date) FROM movie_person_cast WHERE name = 'Ada Lindqvist'"
+    program = ['get_movie_person_cast(None,"Ada Lindqvist",None)["len"]', select, f"{select} AND release_date > '1900'"]
+    assert [run(executor, "movie", one, early)[0].value for one in program] == [1, 1, 3]
 
 
 def test_a_question_after_the_snapshot_is_stale(executor: Executor) -> None:

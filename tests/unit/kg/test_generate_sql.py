@@ -191,6 +191,25 @@ def test_selects_of_a_program_are_bounded_as_its_statements_are(executor: Execut
             executor.execute(program, domain=DOMAIN, query_time=ASKED, seconds=5.0)
 
 
+def test_a_select_is_laid_out_as_its_writer_likes(executor: Executor) -> None:
+    program = """
+        SELECT b.title   -- books that were lent
+        FROM book b
+        JOIN loan l ON l.book = b.title AND l.book IN (
+            SELECT title FROM book
+            WHERE genre = 'Novel'  -- of one kind
+        )
+
+        UNION
+        SELECT title FROM book WHERE title = 'By Night';
+        SELECT COUNT(*)
+        FROM book
+        SELECT COUNT(*) FROM author"""
+    first, *counts = executor.execute(program, domain=DOMAIN, query_time=ASKED, seconds=5.0)
+    assert sorted(str(row["title"]) for row in first.rows) == ["By Night", "Short Cuts", "The Long Way"]
+    assert [one.value for one in counts] == [6, 4]
+
+
 def test_two_selects_settle_a_comparison(executor: Executor) -> None:
     program = "\n".join(f"SELECT price FROM book WHERE title = '{title}'" for title in ("By Night", "Short Cuts"))  # noqa: S608
     outcomes = executor.execute(program, domain=DOMAIN, query_time=ASKED, seconds=5.0)
