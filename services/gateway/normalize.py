@@ -29,10 +29,11 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 
 @dataclass(frozen=True, slots=True)
 class Normalized:
-    """An answer as CRAG reads it."""
+    """An answer as CRAG reads it; `cut` where it ends within its only sentence, before a word that may be half."""
 
     answer: str
     kind: AnswerKind
+    cut: bool = False
 
 
 def normalize_sample(sample: Sample) -> Normalized:
@@ -45,7 +46,8 @@ def normalize(text: str, *, finished: bool = True) -> Normalized:
 
     Args:
         text: the reply, at most 75 tokens long by the generator's `max_tokens`.
-        finished: whether the model ended by itself; a reply that was cut loses its unfinished last sentence.
+        finished: whether the model ended by itself; a reply that was cut loses its unfinished last sentence, or the last
+            word of its only one.
     """
     if _UNKNOWN.search(text):
         return Normalized(UNKNOWN, "unknown")
@@ -59,14 +61,17 @@ def normalize(text: str, *, finished: bool = True) -> Normalized:
         line = ", ".join(_ITEM.sub("", item) for item in items)
     if _INVALID.match(line):
         return Normalized(INVALID, "invalid_question")
+    cut = False
     if not finished and len(lines) == 1:
-        line = _whole_sentences(line)
+        whole = _whole_sentences(line)
+        cut = not whole
+        line = whole or line.rpartition(" ")[0].rstrip(",;:")
     line = _COMPACT_DAY.sub(r"\1-\2-\3", " ".join(line.split()).strip("*` "))
     if not re.search(r"\w", line):
         return Normalized(UNKNOWN, "unknown")
-    return Normalized(line, "answer")
+    return Normalized(line, "answer", cut)
 
 
 def _whole_sentences(line: str) -> str:
     end = max(line.rfind(mark) for mark in (". ", "! ", "? "))
-    return line[: end + 1] if end > 0 else line
+    return line if line.endswith((".", "!", "?")) else line[: end + 1]

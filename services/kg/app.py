@@ -29,7 +29,7 @@ from services.kit.budget import Budget, current_budget
 from services.kit.client import ServiceClient, http_client
 from services.kit.concurrency import beside
 from services.kit.encoder import Encoder
-from services.kit.errors import InvalidRequest, ServiceFailure, Unavailable
+from services.kit.errors import DeadlineExceeded, InvalidRequest, ServiceFailure, Unavailable
 from services.kit.generator import generator
 from services.kit.llm import LLM
 from services.kit.precision import choose_precision
@@ -68,8 +68,10 @@ async def _facts(state: State, domain: str, facts: Callable[[Answering, Budget],
         raise InvalidRequest(message, errors=(FieldError(field="domain", message=message),))
     try:
         response = await facts(graph.answering, current_budget.get() or Budget(state["settings"].max_deadline_s))
-    except (ServiceFailure, TimeoutError) as error:
-        raise Unavailable(f"no program was written or run: {str(error) or 'timeout'}") from error
+    except TimeoutError as error:
+        raise DeadlineExceeded("no program was written or run in time") from error
+    except ServiceFailure as error:
+        raise Unavailable(f"no program was written or run: {error}") from error
     except ParseError as error:
         fault = FieldError(field="program", message=str(error))
         raise InvalidRequest("the program is refused", errors=(fault,)) from error

@@ -82,6 +82,13 @@ async def test_rules_write_where_the_generator_is_down(services: Services) -> No
     assert refused.headers["content-type"] == "application/problem+json"
 
 
+async def test_a_caller_without_time_is_told_of_that(services: Services) -> None:
+    async with services.client("kg") as kg:
+        question = {"query": "who directed inception", "domain": "movie"}
+        reply = await kg.post("/kg/query", json=question, headers={"x-deadline-ms": "1"})
+    assert reply.status_code == 504
+
+
 async def test_a_program_is_executed_as_it_is(services: Services) -> None:
     async with services.client("kg") as kg:
         program = 'get_movie("inception")["length"]\nget_movie("inception")["no such key"]'

@@ -293,3 +293,10 @@ async def test_a_name_cannot_write_a_program(services: Services) -> None:
     assert body["degraded"] == []
     details = [event["detail"] for event in body["trace"]["events"] if event["step"] == "public_data"]
     assert any("no record" in detail for detail in details)
+
+
+async def test_an_answer_that_is_cut_says_so(services: Services, gateway: httpx.AsyncClient) -> None:
+    services.generator.reply = lambda _: "It was designed by " + "a man of the harbour and " * 40
+    reply = await gateway.post("/answer", json=STABLE | {"strategy": "naive-rag"})
+    assert reply.json()["answer"].startswith("It was designed by a man of the harbour")
+    assert ("generate", "skipped") in {(item["stage"], item["reason"]) for item in reply.json()["degraded"]}

@@ -152,7 +152,8 @@ def affordable(context: Context, calls: Mapping[str, tuple[int, int]]) -> set[st
     steps: set[str] = set()
     for step, (prompt_tokens, completion_tokens) in calls.items():
         seconds = planned_s(mesh, prompt_tokens, completion_tokens)
-        detail = f"{planned_time(mesh, prompt_tokens, completion_tokens)} of the {left:.1f} s left"
+        beside = f" beside {' and '.join(sorted(steps))}" if steps else ""
+        detail = f"{planned_time(mesh, prompt_tokens, completion_tokens)} of the {left:.1f} s left{beside}"
         # The others serve the first, which is made in whatever time there is.
         if steps and seconds > left:
             run.skip(step, detail)

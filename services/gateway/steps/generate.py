@@ -85,7 +85,7 @@ async def fit(
     affordable = mesh.speed.affordable_prompt(run.budget.allow(reserve_s=reserve_s) / SPEED_MARGIN, answer_tokens)
     if affordable < min(max_tokens, MIN_CONTEXT_TOKENS):
         mesh.speed.regress()
-        run.skip("context", f"time for {affordable} prompt tokens only")
+        run.skip("generate", f"time for {affordable} prompt tokens only")
         return []
     limit = min(max_tokens, affordable)
     try:
@@ -150,7 +150,10 @@ async def complete(
         adapter=adapter,
         logprobs=True,
     )
-    return await ask(context, request, Allowance(reserve_s=reserve_s))
+    completion = await ask(context, request, Allowance(reserve_s=reserve_s))
+    if completion and normalize_sample(completion.samples[0]).cut:
+        context.run.degrade("generate", "skipped", f"the end of the answer: it was cut at {max_tokens} tokens")
+    return completion
 
 
 async def generate(

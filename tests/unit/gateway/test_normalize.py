@@ -57,11 +57,20 @@ def test_near_misses_stay_answers(text: str) -> None:
     assert normalize(text).answer == text
 
 
-def test_a_reply_cut_at_the_limit_loses_its_unfinished_sentence() -> None:
-    text = "It is in Paris. It was built in the ye"
-    assert normalize_sample(Sample(text, "length")).answer == "It is in Paris."
-    assert normalize_sample(Sample(text, "stop")).answer == text
-    assert normalize_sample(Sample("It was built in the ye", "length")).answer == "It was built in the ye"
+@pytest.mark.parametrize(
+    ("text", "answer", "cut"),
+    [
+        ("It is in Paris. It was built in the ye", "It is in Paris.", False),
+        ("It is in Paris.", "It is in Paris.", False),
+        ("It was built in the ye", "It was built in the", True),
+        ("Oslo, Bergen, Narv", "Oslo, Bergen", True),
+        ("1" + "0" * 74, UNKNOWN, False),
+    ],
+)
+def test_a_reply_cut_at_the_limit_loses_what_is_not_whole(text: str, answer: str, cut: bool) -> None:
+    normalized = normalize_sample(Sample(text, "length"))
+    assert (normalized.answer, normalized.cut) == (answer, cut)
+    assert normalize_sample(Sample(text, "stop")) == Normalized(text, "answer")
 
 
 @given(st.text())
