@@ -46,8 +46,8 @@ def normalize(text: str, *, finished: bool = True) -> Normalized:
 
     Args:
         text: the reply, at most 75 tokens long by the generator's `max_tokens`.
-        finished: whether the model ended by itself; a reply that was cut loses its unfinished last sentence, or the last
-            word of its only one.
+        finished: whether the model ended by itself; a reply that was cut loses its unfinished last sentence, and the
+            last word of an only one.
     """
     if _UNKNOWN.search(text):
         return Normalized(UNKNOWN, "unknown")
