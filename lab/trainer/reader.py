@@ -16,7 +16,7 @@ import safetensors.torch
 import torch
 from pydantic import JsonValue
 
-from lab.trainer import checkpoint, dataset, files, pairs
+from lab.trainer import checkpoint, dataset, files, near, pairs
 from lab.trainer.checkpoint import Checkpoint, Point, State, Stop, without_denormals
 from lab.trainer.errors import BadCheckpoint, BadDataset, Diverged
 from lab.trainer.model import number_format
@@ -98,7 +98,9 @@ def train(
     card = Card(base=fingerprint(base), made_from=pairs.sources(items))
     write(target, model, card)
     on_progress(Progress("measuring", 0, len(held_out)))
-    card = measured(target, held_out, card, base, threads=recipe.threads, on_progress=on_progress)
+    card = measured(
+        target, held_out, near.pairs()[: recipe.held_out], card, base, threads=recipe.threads, on_progress=on_progress
+    )
     write(target, model, card)
     return Result(card, run.step, stopped)
 

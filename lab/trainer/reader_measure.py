@@ -1,4 +1,4 @@
-"""Scores of a trained reader on held-out pairs, as it is served; its temperature and threshold are fitted on them."""
+"""Scores of a reader as it is served; its temperature is fitted on held-out pairs, its threshold on near ones."""
 
 import itertools
 import math
@@ -23,36 +23,75 @@ Values = list[tuple[Tokens, list[tuple[Window, np.ndarray]], str]]
 
 
 def measured(
-    folder: Path, held_out: Sequence[Pair], card: Card, base: Path, *, threads: int, on_progress: OnProgress
+    folder: Path,
+    held_out: Sequence[Pair],
+    near: Sequence[Pair],
+    card: Card,
+    base: Path,
+    *,
+    threads: int,
+    on_progress: OnProgress,
 ) -> Card:
-    """The card with temperature and threshold fitted on one half of the pairs, and what they give on the other.
+    """The card with its temperature fitted on one half of the held-out pairs and what the reader gives on the other.
 
-    Measured as it is served: by ONNX Runtime, in the number format that this CPU gets.
+    Args:
+        near: see `near_scores`, which adds threshold and scores.
     """
-    reader = Reader(folder, choose_precision("auto", device="cpu", threads=threads), base)
+    reader = _reader(folder, base, threads)
     count = itertools.count(1)
 
     def values_of(question: str, passages: Sequence[Pair]) -> Values:
         on_progress(Progress("measuring", next(count), 2 * len(held_out)))
-        texts = [Text(pair.passage, pair.title) for pair in passages]
-        values = reader.values(question, texts)
-        return [(tokens, windows, text.text) for text, (tokens, windows) in zip(texts, values, strict=True)]
+        return _values(reader, question, passages)
 
     half = len(held_out) // 2
     own = [values_of(pair.question, [pair]) for pair in held_out]
     beside = [values_of(pair.question, passages) for pair, passages in zip(held_out, _sets(held_out), strict=True)]
     temperature = min(TEMPERATURES, key=lambda one: _surprise(held_out[:half], own[:half], one))
-    replies = [_reply(values, temperature) for values in beside]
-    threshold = _threshold(held_out[:half], replies[:half])
-    single = [_reply(values, temperature) for values in own]
-    scores = {
-        **_scores(held_out[half:], single[half:], threshold, "own"),
-        **_scores(held_out[half:], replies[half:], threshold, "beside"),
+    threshold, scores = near_scores(folder, near, temperature, base, threads=threads)
+    scores |= {
+        **_scores(held_out[half:], [_reply(values, temperature) for values in own[half:]], threshold, "own"),
+        **_scores(held_out[half:], [_reply(values, temperature) for values in beside[half:]], threshold, "beside"),
         "surprise": _surprise(held_out[half:], own[half:], temperature),
         "pairs": float(len(held_out) - half),
     }
-    rounded = {name: round(value, 4) for name, value in scores.items()}
-    return card.model_copy(update={"temperature": temperature, "threshold": threshold, "held_out": rounded})
+    return card.model_copy(update={"temperature": temperature, "threshold": threshold, "held_out": _rounded(scores)})
+
+
+def near_scores(
+    folder: Path, near: Sequence[Pair], temperature: float, base: Path, *, threads: int
+) -> tuple[float, dict[str, float]]:
+    """The threshold that gains most on every other passage of these, and what it gives on the rest.
+
+    Args:
+        near: pairs that the passage answers or only seems to (`lab.trainer.near`), in the order of their passages. What
+            is made up is told apart by words in common, and a threshold of it lets through what only has these.
+    """
+    reader = _reader(folder, base, threads)
+    replies = [_reply(_values(reader, pair.question, [pair]), temperature) for pair in near]
+    passages = list(dict.fromkeys(pair.passage for pair in near))
+    fits = set(passages[::2])
+    fitted, rest = (
+        [(pair, reply) for pair, reply in zip(near, replies, strict=True) if (pair.passage in fits) is wanted]
+        for wanted in (True, False)
+    )
+    threshold = _threshold(fitted)
+    return threshold, _rounded(_scores([pair for pair, _ in rest], [reply for _, reply in rest], threshold, "near"))
+
+
+def _reader(folder: Path, base: Path, threads: int) -> Reader:
+    """By ONNX Runtime, in the number format that this CPU gets, as it is served."""
+    return Reader(folder, choose_precision("auto", device="cpu", threads=threads), base)
+
+
+def _values(reader: Reader, question: str, passages: Sequence[Pair]) -> Values:
+    texts = [Text(pair.passage, pair.title) for pair in passages]
+    values = reader.values(question, texts)
+    return [(tokens, windows, text.text) for text, (tokens, windows) in zip(texts, values, strict=True)]
+
+
+def _rounded(scores: dict[str, float]) -> dict[str, float]:
+    return {name: round(value, 4) for name, value in scores.items()}
 
 
 def _sets(held_out: Sequence[Pair]) -> list[list[Pair]]:
@@ -107,15 +146,15 @@ def _surprise(pairs: Sequence[Pair], pair_values: Sequence[Values], temperature:
     return total / max(1, len(pairs))
 
 
-def _threshold(held_out: Sequence[Pair], replies: Sequence[Reply]) -> float:
-    """The least probability from which on answers gain most, a wrong one costing what a right one earns."""
-    order = sorted(zip(replies, held_out, strict=True), key=lambda item: -item[0].probability)
-    gain, best, line = 0, 0, 1.0
-    for reply, pair in order:
+def _threshold(answered: Sequence[tuple[Pair, Reply]]) -> float:
+    """The least probability from which on answers gain most, a wrong one costing what a right one earns; 1 for none."""
+    # A gain of one in a hundred may be chance.
+    gain, best, line = 0, len(answered) // 100, 1.0
+    for pair, reply in sorted(answered, key=lambda item: -item[1].probability):
         gain += 1 if _is_right(pair, reply) else -1
         if gain > best:
             best, line = gain, reply.probability
-    return round(min(0.9, max(0.3, line)), 4)
+    return round(line, 4)
 
 
 def _scores(held_out: Sequence[Pair], replies: Sequence[Reply], threshold: float, prefix: str) -> dict[str, float]:

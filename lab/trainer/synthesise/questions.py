@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from lab.trainer import near
 from lab.trainer.pairs import Pair, read
 from lab.trainer.synthesise import answers
 from lab.trainer.synthesise.names import Names
@@ -62,19 +63,20 @@ def prose(rng: random.Random) -> Iterator[dict[str, Any]]:
 
     An answered one comes again as an unchecked twin: over the passage without the answer's sentence, or about another
     name or number. A confidence learns from them whether a model answers all the same; of the lines for which the
-    writing model was silent a share will do.
+    writing model was silent a share will do. As many more are on dense passages, which answer half of them.
     """
     lines = read([Path(str(SAMPLE))])
     names = Names(Phrasing(rng))
     answered = [line for line in lines if line.answer]
     twins = [_twin(rng, names, line) for line in answered]
     silent = [line for line in lines if not line.answer and rng.random() < SILENT]
-    gold = [(line, line.answer) for line in (*answered, *(twin for twin in twins if twin), *silent)]
+    dense = rng.sample(near.pairs(), len(answered))
+    gold = [(line, line.answer) for line in (*answered, *(twin for twin in twins if twin), *silent, *dense)]
     whole = {line.passage: line for line in lines if way(line) != "cut"}
     answers_of = {line.id: line.answer for line in lines}
     rng.shuffle(gold)
     for line, label in gold:
-        answer = answers_of.get(original(line), "")
+        answer = label or answers_of.get(original(line), "")
         same = [other.passage for other in telling(line, list(whole.values()), answer)]
         strangers = [
             passage

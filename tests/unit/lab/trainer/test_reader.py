@@ -44,7 +44,7 @@ def examples(count: int) -> list[Pair]:
 
 def recipe(**change: object) -> Recipe:
     settings: dict[str, object] = {"rank": 4, "alpha": 8, "batch": 8, "max_tokens": 64, "overlap": 16, "threads": 1}
-    settings |= {"held_out_share": 0.2, "checkpoint_steps": 4, "distractors": 0.2}
+    settings |= {"held_out_share": 0.2, "held_out": 40, "checkpoint_steps": 4, "distractors": 0.2}
     return Recipe.model_validate(settings | change)
 
 

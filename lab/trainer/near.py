@@ -1,0 +1,66 @@
+"""Questions of our own on dense passages about invented things: half are answered there, half only seem to be.
+
+Each passage holds a span of the right kind beside what an unanswerable question names, and answerable questions are
+worded otherwise than their passage, so that words in common do not tell the halves apart, as they do in what the
+generators make up. A language model wrote them. Probabilities are fitted on them, and nothing is taught on them.
+
+    python -m lab.trainer.near FOLDER      # fits the threshold of the reader's weights in a folder anew
+"""
+
+import argparse
+import json
+from importlib.resources import files
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict
+
+from lab.trainer.pairs import Pair
+from lab.trainer.reader_measure import near_scores
+from services.kit import files as whole
+from services.kit.encoder import bundled_model
+from services.kit.reader import CARD, Card
+
+FILE = files("lab.trainer") / "data" / "near" / "passages.jsonl"
+
+
+class _Question(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    question: str
+    answer: str
+    start: int
+
+
+class _Passage(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    id: str
+    kind: str
+    title: str
+    passage: str
+    questions: tuple[_Question, ...]
+
+
+def pairs() -> list[Pair]:
+    """All questions, each with its passage; those on one passage stand together."""
+    passages = [_Passage.model_validate_json(line) for line in FILE.read_text("utf-8").splitlines()]
+    return [
+        Pair(id=f"{one.id}-near{number}", kind=one.kind, title=one.title, passage=one.passage, **question.model_dump())
+        for one in passages
+        for number, question in enumerate(one.questions)
+    ]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    folder = parser.parse_args().folder
+    card = Card.model_validate_json((folder / CARD).read_bytes())
+    threshold, scores = near_scores(folder, pairs(), card.temperature, bundled_model(), threads=0)
+    card = card.model_copy(update={"threshold": threshold, "held_out": card.held_out | scores})
+    whole.write_whole(folder / CARD, (json.dumps(card.model_dump(), indent=2, sort_keys=True) + "\n").encode())
+    print(json.dumps({"threshold": threshold, **scores}))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,29 @@
+"""Questions on dense passages, and the threshold that is fitted on such."""
+
+import pytest
+
+from lab.trainer import near
+from lab.trainer.reader_measure import Reply, _threshold
+
+
+def test_half_of_the_questions_on_each_passage_are_answered_there() -> None:
+    pairs = near.pairs()
+    assert len({pair.id for pair in pairs}) == len(pairs)
+    passages = {pair.passage for pair in pairs}
+    answered = [sum(bool(pair.answer) for pair in pairs if pair.passage == passage) for passage in passages]
+    assert answered == [4] * len(passages)
+    assert len(pairs) == 8 * len(passages)
+
+
+@pytest.mark.parametrize(
+    ("replies", "threshold"),
+    [
+        ([("right", 0.9), ("right", 0.8), ("wrong", 0.7)], 0.8),
+        ([("right", 0.9), ("wrong", 0.8), ("right", 0.7), ("right", 0.6)], 0.6),
+        # None gains.
+        ([("wrong", 0.9), ("right", 0.8)], 1.0),
+    ],
+)
+def test_the_threshold_is_where_answers_gain_most(replies: list[tuple[str, float]], threshold: float) -> None:
+    pair = near.pairs()[0].model_copy(update={"answer": "right"})
+    assert _threshold([(pair, Reply(text, chance, 0.0)) for text, chance in replies]) == threshold
