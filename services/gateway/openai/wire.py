@@ -12,7 +12,7 @@ from proto.answer import MAX_BUDGET_S, MAX_TURNS, MIN_BUDGET_S, AnswerRequest, S
 from proto.base import MAX_PAGES, MAX_QUERY_CHARS, FieldError, Passage, QueryTime
 from proto.collections import MAX_COLLECTIONS, MAX_FILTERS, CollectionName, Filter
 from proto.options import Options
-from services.kit.errors import InvalidRequest, MeshError
+from services.kit.errors import MeshError, refusal
 
 OWNER = "cragmesh"
 # A conversation may be long; its end is what counts.
@@ -128,10 +128,10 @@ def to_answer_request(request: ChatRequest, strategies: list[str], default: str)
     messages = request.messages
     question = messages[-1].text.strip() if messages[-1].role == "user" else ""
     if not question:
-        raise _refusal(f"messages.{len(messages) - 1}", "the last message must be the user's, with a text", "role=user")
+        raise refusal(f"messages.{len(messages) - 1}", "the last message must be the user's, with a text")
     if len(question) > MAX_QUERY_CHARS:
         field = f"messages.{len(messages) - 1}.content"
-        raise _refusal(field, "the question is too long", f"max_length={MAX_QUERY_CHARS}")
+        raise refusal(field, "the question is too long", f"at most {MAX_QUERY_CHARS} characters")
     turns = [turn for message in messages[:-1] if (turn := _turn(message)) is not None]
     try:
         return AnswerRequest(
@@ -152,9 +152,9 @@ def to_answer_request(request: ChatRequest, strategies: list[str], default: str)
         raise of_body(error) from error
 
 
-def of_body(error: ValidationError) -> RequestValidationError:
-    """The faults of a request's body."""
-    return RequestValidationError([{**item, "loc": ("body", *item["loc"])} for item in error.errors()])
+def of_body(error: ValidationError, sent: Any = None) -> RequestValidationError:
+    """The faults of a request's body, which is `sent` where it is at hand."""
+    return RequestValidationError([{**item, "loc": ("body", *item["loc"])} for item in error.errors()], body=sent)
 
 
 def _turn(message: ChatMessage) -> Turn | None:
@@ -173,14 +173,10 @@ def _turn(message: ChatMessage) -> Turn | None:
 def _refuse_unserved(request: ChatRequest) -> None:
     for name, harmless in UNSERVED.items():
         if getattr(request, name) not in harmless:
-            raise _refusal(name, f"this mesh has no {name.replace('_', ' ')}: leave it out", "unsupported")
+            raise refusal(name, f"this mesh has no {name.replace('_', ' ')}: leave it out")
     for number, message in enumerate(request.messages):
         parts = message.content if isinstance(message.content, list) else []
         for part in parts:
             if part.type != "text":
                 field = f"messages.{number}.content"
-                raise _refusal(field, f"a part of type {part.type!r} cannot be read: send text", "type=text")
-
-
-def _refusal(field: str, message: str, limit: str) -> InvalidRequest:
-    return InvalidRequest(f"{field}: {message}", errors=(FieldError(field=field, message=message, limit=limit),))
+                raise refusal(field, f"a part of type {part.type!r} cannot be read: send text")
