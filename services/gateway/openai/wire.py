@@ -15,6 +15,7 @@ from proto.options import Options
 from services.kit.errors import MeshError, refusal
 
 OWNER = "cragmesh"
+CollectionNames = Annotated[tuple[CollectionName, ...], Field(max_length=MAX_COLLECTIONS)]
 # A conversation may be long; its end is what counts.
 MAX_MESSAGES = 500
 MAX_CONTENT_CHARS = 200_000
@@ -78,7 +79,7 @@ class ChatRequest(Wire):
     search_results: Annotated[tuple[SearchResult, ...], Field(max_length=MAX_PAGES)] = ()
     search: bool = False
     evidence: Annotated[tuple[Passage, ...], Field(max_length=MAX_PAGES)] = ()
-    collections: Annotated[tuple[CollectionName, ...], Field(max_length=MAX_COLLECTIONS)] = ()
+    collections: CollectionNames = ()
     filters: Annotated[tuple[Filter, ...], Field(max_length=MAX_FILTERS)] = ()
     query_time: QueryTime | None = None
     budget_s: Annotated[float, Field(ge=MIN_BUDGET_S, le=MAX_BUDGET_S, allow_inf_nan=False)] = MAX_BUDGET_S
@@ -86,13 +87,13 @@ class ChatRequest(Wire):
 
 
 class UnknownModel(MeshError):
-    """No strategy has the model's name."""
+    """No strategy has the model's name, or there is no collection of those behind it; `hint` says which or what is."""
 
     status = 404
     title = "Model not found"
 
-    def __init__(self, model: str, models: list[str]) -> None:
-        detail = f"the model {model!r} does not exist; there are {', '.join(models)}, each with @collection behind it"
+    def __init__(self, model: str, hint: str) -> None:
+        detail = f"the model {model!r} does not exist: {hint}"
         super().__init__(detail, errors=(FieldError(field="model", message=detail),))
 
 
@@ -104,22 +105,24 @@ def parse_model(model: str, strategies: list[str], default: str) -> tuple[str, t
     """The strategy and the collections of a model's name: `cragmesh/adaptive@notes,handbook`.
 
     Raises:
-        UnknownModel: there is no such strategy.
+        UnknownModel: there is no such strategy, or no collection behind an `@`.
     """
-    name, _, collections = model.partition("@")
+    name, at, collections = model.partition("@")
     owner, _, strategy = name.rpartition("/")
     if name == OWNER:
         strategy = default
-    if owner not in ("", OWNER) or strategy not in strategies:
-        raise UnknownModel(model, list(map(model_name, strategies)))
-    return strategy, tuple(filter(None, collections.split(",")))
+    names = tuple(collections.split(",")) if at else ()
+    if owner not in ("", OWNER) or strategy not in strategies or not all(names):
+        hint = f"there are {', '.join(map(model_name, strategies))}, each with @collection behind it"
+        raise UnknownModel(model, hint)
+    return strategy, names
 
 
 def to_answer_request(request: ChatRequest, strategies: list[str], default: str) -> AnswerRequest:
     """The mesh's request: the last message is the question, those before it are turns.
 
     Raises:
-        UnknownModel: no strategy has the model's name.
+        UnknownModel: as `parse_model`.
         InvalidRequest: the mesh cannot serve a field, or there is no question.
         RequestValidationError: `POST /answer` would refuse it.
     """
