@@ -62,7 +62,10 @@ class Turn(Contract):
 
 
 class AnswerRequest(Contract):
-    """A question, with the pages to answer it from. A CRAG record posts as it is."""
+    """A question, with the pages to answer it from.
+
+    A CRAG record posts as it is: fields that are not named here are ignored, but for those of `options` and `filters`.
+    """
 
     query: Query = Field(description="The question.")
     query_time: QueryTime | None = Field(None, description="When it is asked; now by default.")

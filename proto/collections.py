@@ -2,9 +2,9 @@
 
 from typing import Annotated, Literal, TypeVar, get_args
 
-from pydantic import ConfigDict, Field, StringConstraints, TypeAdapter, field_validator, model_validator
+from pydantic import Field, StringConstraints, TypeAdapter, field_validator, model_validator
 
-from proto.base import MAX_PAGE_CHARS, Contract, Count, Degradation, Milliseconds, Query, QueryTime, StageTiming
+from proto.base import MAX_PAGE_CHARS, STRICT, Contract, Count, Degradation, Milliseconds, Query, QueryTime, StageTiming
 
 MAX_BATCH_DOCUMENTS = 256
 MAX_BATCH_CHARS = 16 * 1024 * 1024
@@ -69,6 +69,8 @@ class Document(Contract):
 class CreateCollection(Contract):
     """`PUT /collections/{name}`. The same request again changes nothing; another one is a 409."""
 
+    model_config = STRICT
+
     encoders: tuple[EncoderName, ...] = Field(
         (), max_length=8, description="Encoders to index with, each a named vector; the retriever's own when empty."
     )
@@ -114,14 +116,13 @@ class IngestResponse(Contract):
     timing: StageTiming = Field(default_factory=StageTiming, description="The whole of it.")
 
 
-# An operator that nobody knows would be one that lets everything through.
-STRICT = ConfigDict(extra="forbid")
 Bound = Annotated[float, Field(allow_inf_nan=False)]
 
 
 class Range(Contract):
     """An interval of numbers (`gt` ... `lte`) or of times in ISO 8601 (`since`, `until`); all bounds given hold."""
 
+    # An operator that nobody knows would be one that lets everything through.
     model_config = STRICT
 
     gt: Bound | None = Field(None, description="More than.")

@@ -35,10 +35,10 @@ KgMode = Literal["auto", "program", "function-calling", "sql", "rules"]
 class KgRequest(Contract):
     query: Query = Field(description="The question.")
     query_time: QueryTime | None = Field(None, description="When it was asked; facts after it are hidden.")
-    domain: DomainName = Field(
-        "open",
-        description="The domain whose functions may be called. A question that names what a domain of your own knows "
-        "belongs to that, unless this one answers it.",
+    domain: DomainName | None = Field(
+        None,
+        description="The domain whose functions may be called; all are tried where none is named. A question that "
+        "names what a domain of your own knows belongs to that, unless this one answers it.",
     )
     mode: KgMode = Field(
         "auto",

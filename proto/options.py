@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from proto.base import Contract
+from proto.base import STRICT, Contract
 from proto.kg import KgMode
 from proto.retrieve import ChunkerName, ExtractorName, RankingName
 
@@ -20,6 +20,8 @@ class Options(Contract):
 
     One that is left out keeps what the strategy does. `GET /strategies` names those that it heeds; another is refused.
     """
+
+    model_config = STRICT
 
     extractor: ExtractorName | None = Field(None, description="HTML to text.")
     chunker: ChunkerName | None = Field(None, description="Text to chunks.")

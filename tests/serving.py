@@ -10,6 +10,8 @@ from typing import Any
 import uvicorn
 from starlette.types import ASGIApp
 
+from services.kit.app import HTTP
+
 START_S = 120
 
 
@@ -26,7 +28,9 @@ def served(app: ASGIApp | Any, port: int = 0) -> Iterator[str]:
                 await super().startup(sockets)
                 started.set()
 
-        server = Announcing(uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=1))
+        server = Announcing(
+            uvicorn.Config(app, http=HTTP, log_config=None, access_log=False, timeout_graceful_shutdown=1)
+        )
         thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]}, daemon=True)
         thread.start()
         until = time.monotonic() + START_S

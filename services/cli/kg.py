@@ -27,9 +27,8 @@ if TYPE_CHECKING:
 app = typer.Typer(name="kg", help="Fill the knowledge graph, and ask it.", no_args_is_help=True)
 app.add_typer(own)
 
-Domain = Annotated[
-    str, typer.Option(help="movie, finance, music, sports, open or one of yours: where functions are looked for first.")
-]
+DOMAINS = "movie, finance, music, sports, open or one of yours"
+Domain = Annotated[str, typer.Option(help=f"{DOMAINS}: where functions are looked for first.")]
 Database = Annotated[str, typer.Option(help="URL of the graph's database; CRAGMESH_KG_DATABASE when not given.")]
 
 
@@ -94,13 +93,13 @@ def load(
 @app.command()
 def ask(
     question: Annotated[str, typer.Argument(help="The question.")],
-    domain: Domain = "open",
+    domain: Annotated[str, typer.Option(help=f"{DOMAINS}; all are tried where none is named.")] = "",
     mode: Annotated[str, typer.Option(help="auto, program, function-calling, sql or rules.")] = "auto",
     query_time: QueryTime = "",
     as_json: AsJson = False,
 ) -> None:
     """Write a program for a question, run it, and show both."""
-    body = {"query": question, "domain": domain, "mode": mode, "query_time": query_time or None}
+    body = {"query": question, "domain": domain or None, "mode": mode, "query_time": query_time or None}
     _call(lambda client: client.ask(KgRequest.model_validate(body)), as_json=as_json)
 
 

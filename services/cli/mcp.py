@@ -1,6 +1,8 @@
 """`cragmesh mcp`: the gateway's tools on standard input and output, for agents that start their servers themselves."""
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 from services.cli.caller import bearer
@@ -8,11 +10,14 @@ from services.cli.console import fail
 from services.cli.ending import UNREACHABLE
 from services.cli.services import root
 from services.cli.settings import CliSettings
+from services.kit.concurrency import beside
 from services.kit.settings import MeshUrls
 
 if TYPE_CHECKING:
     from mcp import Client
     from mcp.server import Server
+    from mcp.shared._stream_protocols import ReadStream, WriteStream
+    from mcp.shared.message import SessionMessage
 
 CONNECT_S = 10.0
 
@@ -41,9 +46,56 @@ async def _serve(url: str, api_key: str) -> None:
         httpx2.AsyncClient(headers=bearer(api_key), timeout=timeout, trust_env=False) as http,
         Client(streamable_http_client(url, http_client=http)) as gateway,
         stdio_server() as (incoming, outgoing),
+        answering_all(incoming, outgoing) as (requests, replies),
     ):
         server = forward(gateway)
-        await server.run(incoming, outgoing, server.create_initialization_options())
+        await server.run(requests, replies, server.create_initialization_options())
+
+
+@asynccontextmanager
+async def answering_all(
+    incoming: "ReadStream[SessionMessage | Exception]", outgoing: "WriteStream[SessionMessage]"
+) -> "AsyncIterator[tuple[ReadStream[SessionMessage | Exception], WriteStream[SessionMessage]]]":
+    """The same streams, but that the requests end when each has its reply: the SDK's server drops its work at the end.
+
+    An agent may close its side as soon as it has sent its last call.
+    """
+    import anyio
+    import mcp_types as types
+    from mcp.shared.message import SessionMessage
+
+    to_server, requests = anyio.create_memory_object_stream[SessionMessage | Exception]()
+    replies, from_server = anyio.create_memory_object_stream[SessionMessage]()
+    under_way = set[Any]()
+    replied = asyncio.Event()
+
+    def settle(id: Any) -> None:
+        under_way.discard(id)
+        replied.set()
+
+    async def read() -> None:
+        async with incoming, to_server:
+            async for item in incoming:
+                match item.message if isinstance(item, SessionMessage) else None:
+                    case types.JSONRPCRequest(id=id):
+                        under_way.add(id)
+                    case types.JSONRPCNotification(method="notifications/cancelled", params=params):
+                        # It gets no reply.
+                        settle((params or {}).get("requestId"))
+                await to_server.send(item)
+            while under_way:
+                replied.clear()
+                await replied.wait()
+
+    async def write() -> None:
+        async with outgoing, from_server:
+            async for item in from_server:
+                await outgoing.send(item)
+                if isinstance(item.message, types.JSONRPCResponse | types.JSONRPCError):
+                    settle(item.message.id)
+
+    async with beside(read()), beside(write()):
+        yield requests, replies
 
 
 def forward(gateway: "Client") -> "Server[Any]":

@@ -89,7 +89,7 @@ def show_problem(console: Console, problem: Problem) -> None:
     for error in problem.errors:
         body.append(f"\n{plain(error.field) or 'body'}: ", style="bold")
         body.append(plain(error.message))
-        if error.limit:
+        if error.limit and error.limit not in error.message:
             body.append(f" ({plain(error.limit)})", style="dim")
     footer = f"request {plain(problem.request_id)}" if problem.request_id else None
     title = Text(f"{problem.status} {plain(problem.title)}")

@@ -13,10 +13,9 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from starlette.routing import compile_path
 
-from proto.base import FieldError
 from proto.collections import MAX_ALL_FILTERS, MAX_FILTERS, CollectionName, Filter
 from services.kit.deadline import PROBES, READING
-from services.kit.errors import InvalidRequest
+from services.kit.errors import refusal
 from services.kit.filters import MAX_CHARS, MAX_CONDITIONS, as_text
 
 Right = Literal["ask", "write", "operate"]
@@ -127,8 +126,7 @@ def with_key_filters(filters: Sequence[Filter]) -> tuple[Filter, ...]:
     """
     together = (*current_scope.get().filters, *filters)
     if len(together) > MAX_ALL_FILTERS:
-        error = FieldError(field="filters", message="too many", limit=f"max_length={MAX_FILTERS}")
-        raise InvalidRequest("filters: too many", errors=(error,))
+        raise refusal("filters", "too many", f"at most {MAX_FILTERS} items")
     return together
 
 

@@ -75,7 +75,7 @@ def strategy_of(body: AnswerRequest, state: State) -> Strategy:
             errors=(FieldError(field="strategy", message="no strategy of that name", limit=f"one of {names}"),),
         )
     if unheeded := sorted(body.options.given - strategy.options):
-        limit = f"of {', '.join(sorted(strategy.options))}"
+        limit = f"one of {', '.join(sorted(strategy.options))}" if strategy.options else "no option at all"
         raise InvalidRequest(
             f"{strategy.name} has no such knob",
             errors=tuple(

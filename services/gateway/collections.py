@@ -1,10 +1,8 @@
 """`/collections` at the gateway: lists, searches, creation and deletion, as far as the caller may."""
 
-import contextlib
 from collections.abc import AsyncIterator
 
 from fastapi import APIRouter, Depends, Response
-from pydantic import ValidationError
 from starlette.status import HTTP_204_NO_CONTENT
 
 from proto.base import Problem
@@ -59,9 +57,8 @@ async def relay_failures() -> AsyncIterator[None]:
     except ServiceOverloaded as failure:
         raise Overloaded(f"the {failure.service} has more to do than it takes") from failure
     except ServiceFailure as failure:
-        if isinstance(failure, ServiceRejected) and 400 <= failure.status < 500:
-            with contextlib.suppress(ValidationError):
-                raise Refused(Problem.model_validate_json(failure.body)) from failure
+        if isinstance(failure, ServiceRejected) and (refusal := failure.refusal):
+            raise Refused(refusal) from failure
         raise Unavailable(str(failure)) from failure
 
 

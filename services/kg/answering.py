@@ -42,6 +42,8 @@ MENDABLE = frozenset({"parse_error", "unknown_key", "no_entity"})
 # Modes whose writers take no errors back.
 UNMENDED = frozenset({"rules", "sql"})
 ROWS_IN_RESPONSE = 50
+# The domain of a question that no domain answers or knows a name of.
+UNPLACED = "open"
 # Left for running a program and putting its rows into words.
 EXECUTE_RESERVE_S = 0.5
 # Reading some thousand tokens takes a slow CPU twenty seconds.
@@ -68,9 +70,10 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class _Task:
-    """A question with its time and its budget."""
+    """A question with its domain, its time and its budget."""
 
     request: KgRequest
+    domain: str  # where it is looked up; the request may name another or none
     now: datetime  # when the question is asked
     budget: Budget  # for writing programs
 
@@ -113,51 +116,57 @@ class Answering:
         """
         now = request.query_time or datetime.now(tz=ASKER)
         writing = budget.within(budget.elapsed_ms() / 1000 + self._settings.kg_write_cap_s)
-        task, attempt = await self._place(_Task(request, now, writing))
+        task, attempt = await self._place(_Task(request, request.domain or UNPLACED, now, writing))
         if request.mode not in ("auto", "rules"):
             attempt = await self._program(request.mode, task)
         elif attempt is None:
             # Rules cost milliseconds and are right more often than small models; a model fails elsewhere than they do.
             attempt = await self._program("rules", task)
         degraded: list[Degradation] = []
-        if request.mode == "auto" and (attempt.status not in ANSWERED or self._is_vague(attempt, task.request)):
+        if request.mode == "auto" and (attempt.status not in ANSWERED or self._is_vague(attempt, task)):
             try:
-                if mode := await self._model_mode(task.request, request.domain, writing):
+                if mode := await self._model_mode(task):
                     attempt = _better(attempt, await self._program(mode, task))
             except (ServiceFailure, TimeoutError) as error:
                 reason = error.reason if isinstance(error, ServiceFailure) else "timeout"
                 degraded.append(Degradation(stage="generator", reason=reason, detail="rules alone wrote the program"))
-        return self._response(attempt, task.request, now, degraded)
+        return self._response(attempt, request, task.domain, now, degraded)
 
-    def _is_vague(self, attempt: Attempt, request: KgRequest) -> bool:
+    def _is_vague(self, attempt: Attempt, task: _Task) -> bool:
         """Whether rules found all that is known of what a question names, and it may ask for one thing of it.
 
         Only in an added domain, whose words nobody has gone through, a model may know which.
         """
         catalogue = self._executor.catalogue
-        if catalogue.domains[request.domain].bundled:
+        if catalogue.domains[task.domain].bundled:
             return False
-        return tells_all(attempt.written.program, catalogue) and asks_for_one(request.query)
+        return tells_all(attempt.written.program, catalogue) and asks_for_one(task.request.query)
 
     async def _place(self, task: _Task) -> tuple[_Task, Attempt | None]:
         """The task in the domain that its question belongs to, with the attempt of the rules there, if they ran.
 
-        The label is one of the bundled domains. An added domain has the question where its rules answer it, or where
-        it knows more of the question's names than the label's domain and neither answers.
+        A request that names no domain is tried in all of them. One that names a bundled one, as a classifier labels
+        questions, is tried in the added ones too. A domain has the question where its rules answer it best, or where
+        it knows more of the question's names than the others and none answers.
         """
-        request, domains = task.request, self._executor.catalogue.domains.values()
-        added = tuple(domain.name for domain in domains if not domain.bundled)
-        if not added or request.domain in added:
+        named, domains = task.request.domain, self._executor.catalogue.domains
+        if named and not domains[named].bundled:
             return task, None
-        attempts: list[tuple[tuple[int, int], _Task, Attempt]] = []
-        for domain in (*added, request.domain):
-            placed = replace(task, request=request.model_copy(update={"domain": domain}))
+        others = [one.name for one in domains.values() if one.name != task.domain and not (named and one.bundled)]
+        if not others:
+            return task, None
+        attempts: list[tuple[tuple[bool, int, bool, int], _Task, Attempt]] = []
+        # Of several that rank alike, the first.
+        for domain in (*others, task.domain) if named else (task.domain, *others):
+            placed = replace(task, domain=domain)
             attempt = await self._program("rules", placed)
-            rank = (RANK[attempt.status], 0)
-            if attempt.status not in ANSWERED:
-                known_chars = sum(end - start for start, end in await self._known(request.query, domain))
-                # Of two that know as much, the label's.
-                rank = (len(ORDER), -2 * known_chars - (domain == request.domain))
+            is_answered, known_chars = attempt.status in ANSWERED, 0
+            if not (named and is_answered):
+                known_chars = sum(end - start for start, end in await self._known(task.request.query, domain))
+            # Without a label, rules that know no name of a question make an answer of its "in 2023" alone.
+            is_answer = is_answered and bool(named or known_chars)
+            # Of two that know as much and do not answer, the label's.
+            rank = (not is_answer, -known_chars, not is_answer and domain != named, RANK[attempt.status])
             attempts.append((rank, placed, attempt))
         _, placed, attempt = min(attempts, key=lambda one: one[0])
         return placed, attempt
@@ -184,22 +193,19 @@ class Answering:
             await writer.read_ahead(name, llm, READ_AHEAD_S)
         await llm.chat(check_of("", "", ""), max_tokens=1, allow_s=READ_AHEAD_S)
 
-    async def _model_mode(self, request: KgRequest, domain: str, budget: Budget) -> KgMode | None:
-        """The mode by which a model may answer where rules do not; None where none is asked.
-
-        `request` has the domain that the question was placed in, `domain` is the one that its caller named.
-        """
-        is_added = not self._executor.catalogue.domains[request.domain].bundled
+    async def _model_mode(self, task: _Task) -> KgMode | None:
+        """The mode by which a model may answer where rules do not; None where none is asked."""
+        is_added = not self._executor.catalogue.domains[task.domain].bundled
         if is_added and not self._settings.writes_sql:
             return None
         # About what the graph does not know no program finds a row; rules find names that are misspelt, and questions
         # that name a year and an award only. Who names a domain of one's own knows where the question belongs.
-        is_doubtful = self._spotter is not None and not (is_added and request.domain == domain)
-        if is_doubtful and not await self._known(request.query, request.domain):
+        is_doubtful = self._spotter is not None and not (is_added and task.request.domain == task.domain)
+        if is_doubtful and not await self._known(task.request.query, task.domain):
             return None
         if is_added:
             return "sql"
-        adapter, allow_s = self._settings.kg_adapter, budget.allow(LOOK_UP_CAP_S)
+        adapter, allow_s = self._settings.kg_adapter, task.budget.allow(LOOK_UP_CAP_S)
         writes = self._settings.kg_base_model_writes or await self._llm.serves(adapter, allow_s=allow_s)
         return "program" if writes else None
 
@@ -212,17 +218,17 @@ class Answering:
         now = request.query_time or datetime.now(tz=ASKER)
         seconds = budget.allow(self._settings.execute_cap_s)
         attempt = await self._run(Written(request.program, "auto"), request.domain, now, seconds)
-        return self._response(attempt, request, now)
+        return self._response(attempt, request, request.domain, now)
 
     async def _attempt(self, mode: KgMode, task: _Task, feedback: str = "") -> Attempt:
-        request, budget, began = task.request, task.budget, time.monotonic()
+        budget, began = task.budget, time.monotonic()
         async with asyncio.timeout(budget.allow(reserve_s=EXECUTE_RESERVE_S)):
             written = await self._writers[mode].write(
-                request.query, query_time=task.now, domain=request.domain, budget=budget, feedback=feedback
+                task.request.query, query_time=task.now, domain=task.domain, budget=budget, feedback=feedback
             )
         write_ms = (time.monotonic() - began) * 1000
         try:
-            attempt = await self._run(written, request.domain, task.now, self._settings.execute_cap_s)
+            attempt = await self._run(written, task.domain, task.now, self._settings.execute_cap_s)
         except ParseError as error:
             failed = Outcome(written.program[:200], "parse_error", message=str(error))
             attempt = Attempt(written, (failed,))
@@ -231,7 +237,7 @@ class Answering:
 
     async def _checked(self, attempt: Attempt, task: _Task) -> Attempt:
         """The attempt, or one without a program where it tells another thing of a row than the question asks for."""
-        query, domain = task.request.query, task.request.domain
+        query, domain = task.request.query, task.domain
         if attempt.status not in ANSWERED:
             return attempt
         fact = look_up(attempt.written.program, self._executor.catalogue.domains[domain])
@@ -295,6 +301,7 @@ class Answering:
         self,
         attempt: Attempt,
         request: KgRequest | KgExecuteRequest,
+        domain: str,
         now: datetime,
         degraded: Sequence[Degradation] = (),
     ) -> KgResponse:
@@ -306,7 +313,7 @@ class Answering:
         return KgResponse(
             status=attempt.status,
             program=written.program,
-            domain=request.domain,
+            domain=domain,
             mode=written.mode,
             statements=tuple(_statement(one, text) for one, text in zip(attempt.outcomes, texts, strict=True)),
             text="\n".join(text for text in texts if text),
@@ -316,7 +323,7 @@ class Answering:
             llm_calls=attempt.calls,
             prompt_tokens=written.prompt_tokens,
             completion_tokens=written.completion_tokens,
-            as_of=self._as_of.get(request.domain, ""),
+            as_of=self._as_of.get(domain, ""),
             write=StageTiming(elapsed_ms=attempt.write_ms),
             execute=StageTiming(elapsed_ms=attempt.execute_ms),
             timing=StageTiming(elapsed_ms=attempt.write_ms + attempt.execute_ms, inference_ms=attempt.write_ms),

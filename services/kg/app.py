@@ -60,10 +60,12 @@ async def post_execute(body: KgExecuteRequest, state: Given) -> KgResponse:
     return await _facts(state, body.domain, lambda answering, budget: answering.execute(body, budget))
 
 
-async def _facts(state: State, domain: str, facts: Callable[[Answering, Budget], Awaitable[KgResponse]]) -> KgResponse:
+async def _facts(
+    state: State, domain: str | None, facts: Callable[[Answering, Budget], Awaitable[KgResponse]]
+) -> KgResponse:
     graph = state["serving"].graph
     domains = graph.store.catalogue.domains
-    if domain not in domains:
+    if domain is not None and domain not in domains:
         message = f"there is no domain {domain}: {', '.join(domains)}"
         raise InvalidRequest(message, errors=(FieldError(field="domain", message=message),))
     try:

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import socket
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager
 from typing import Any
 from urllib.parse import quote
@@ -19,10 +19,12 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.config import STARTUP_FAILURE
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
-from proto.base import FieldError, Problem, Readiness
+from proto.base import Problem, Readiness
 from services.kit.admission import Admission
+from services.kit.client import JSON
 from services.kit.deadline import DeadlineMiddleware, Guard, mesh_guard, problem_body
-from services.kit.errors import MeshError
+from services.kit.errors import MeshError, UnsupportedMediaType
+from services.kit.faults import UNKNOWN, field_errors
 from services.kit.heap import trim
 from services.kit.settings import KitSettings
 from services.kit.telemetry import Metrics, configure_logging, request_id
@@ -66,6 +68,13 @@ def accept(response: Response, path: str) -> None:
     response.headers["retry-after"] = "1"
 
 
+# What a body of JSON may raise beside faults of its syntax; the first that fits counts.
+_UNREADABLE: dict[type[Exception], str] = {
+    UnicodeDecodeError: "the body is not UTF-8",
+    RecursionError: "the body is nested too deeply",
+    ValueError: "the body has a number of too many digits",
+}
+
 _TITLES = {
     400: "The request is not JSON, or a header is malformed.",
     401: "The API key is missing or not one of ours.",
@@ -74,7 +83,7 @@ _TITLES = {
     409: "What is there was made otherwise; nothing was changed.",
     408: "The body did not arrive in time.",
     413: "The body is too large.",
-    415: "No format of that media type is read.",
+    415: "Nothing of that media type is read; `errors` names those that are.",
     422: "A field is missing or outside its limits; `errors` names it.",
     429: "Too many requests in flight, or by this key; `Retry-After` says when to come again.",
     500: "The service failed; its log has the details.",
@@ -111,7 +120,7 @@ def create_app(
         summary=summary,
         version="1",
         lifespan=_trimmed(lifespan),
-        responses=documented(400, 408, 413, 422, 429, 500, 503, 504),
+        responses=documented(400, 408, 413, 415, 422, 429, 500, 503, 504),
         generate_unique_id_function=lambda route: route.name,
         # FastAPI's own pages load scripts from elsewhere, which would run where the page keeps a key.
         docs_url=None,
@@ -195,30 +204,29 @@ async def _invalid(_: Request, error: Any) -> Response:
 def invalid(error: RequestValidationError) -> Problem:
     """The problem document of an invalid request, with an error per field."""
     details = error.errors()
+    if isinstance(error.body, bytes):
+        # FastAPI parses no body of another type than JSON's.
+        return UnsupportedMediaType(JSON).problem(request_id())
     if any(item["type"] == "json_invalid" for item in details):
-        return Problem(title="Invalid request", status=400, detail="the body is not JSON", request_id=request_id())
-    fields = tuple(_field_error(item) for item in _own_faults(details)[:20])
+        return _unreadable("the body is not JSON")
+    # The first part says body, query or path; the client knows it by the field's own name.
+    located = [item | {"loc": item["loc"][1:]} for item in details]
+    of_body = error.body is not None and all(item["loc"][0] == "body" for item in details)
+    fields = field_errors(located, error.body if of_body else UNKNOWN)
     detail = "; ".join(f"{item.field or 'body'}: {item.message}" for item in fields[:3])
     return Problem(title="Invalid request", status=422, detail=detail, errors=fields, request_id=request_id())
 
 
-def _own_faults(details: Sequence[Any]) -> list[Any]:
-    """The errors without those of lists that are too short because each of their items has an error of its own."""
-    # Prefixes in a set: a caller decides how many errors there are.
-    prefixes = {item["loc"][:length] for item in details for length in range(len(item["loc"]))}
-    return [item for item in details if item["type"] != "too_short" or item["loc"] not in prefixes]
-
-
-def _field_error(item: dict[str, Any]) -> FieldError:
-    # The first part says body, query or path; the client knows it by the field's own name.
-    location = ".".join(str(part) for part in item["loc"][1:])
-    context = {key: value for key, value in (item.get("ctx") or {}).items() if not isinstance(value, Exception)}
-    limit = ", ".join(f"{key}={value}" for key, value in context.items())
-    return FieldError(field=location, message=item["msg"], limit=limit)
-
-
 async def _http_error(_: Request, error: Any) -> Response:
+    # FastAPI tells nothing but that it could not parse the body.
+    for cause, detail in _UNREADABLE.items():
+        if isinstance(error.__cause__, cause):
+            return _respond(_unreadable(detail))
     return _respond(Problem(title=error.detail, status=error.status_code, request_id=request_id()), error.headers)
+
+
+def _unreadable(detail: str) -> Problem:
+    return Problem(title="Invalid request", status=400, detail=detail, request_id=request_id())
 
 
 async def _mesh_error(_: Request, error: Any) -> Response:

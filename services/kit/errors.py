@@ -4,6 +4,7 @@ MeshError                    an error with an HTTP status, answered as a problem
   ├── Unauthorized           401: the API key is missing or wrong
   ├── Forbidden              403: the API key is good, and lacks the right
   ├── NotFound               404: nothing of that name, or nothing that the caller may read
+  ├── UnsupportedMediaType   415: the body is of a type that is not read
   ├── Overloaded             429: more work than the service takes; comes with `Retry-After`
   ├── RateLimited            429: one caller asks too often; comes with `Retry-After`
   ├── DeadlineExceeded       504: the caller's time ran out
@@ -19,6 +20,8 @@ ServiceFailure               a call to another service failed; `reason` is the w
 """
 
 from typing import ClassVar
+
+from pydantic import ValidationError
 
 from proto.base import FieldError, Problem
 
@@ -61,6 +64,19 @@ class NotFound(MeshError):
     title = "Not found"
 
 
+class UnsupportedMediaType(MeshError):
+    """`accepted` are the types that are read."""
+
+    status = 415
+    title = "Unsupported media type"
+
+    def __init__(self, *accepted: str) -> None:
+        limit = ", ".join(accepted)
+        message = f"must be {'one of ' if len(accepted) > 1 else ''}{limit}"
+        error = FieldError(field="content-type", message=message, limit=limit)
+        super().__init__(f"{error.field}: {message}", errors=(error,))
+
+
 class _TooManyRequests(MeshError):
     status = 429
 
@@ -84,6 +100,11 @@ class DeadlineExceeded(MeshError):
 class InvalidRequest(MeshError):
     status = 422
     title = "Invalid request"
+
+
+def refusal(field: str, message: str, limit: str = "") -> InvalidRequest:
+    """The refusal of one field."""
+    return InvalidRequest(f"{field}: {message}", errors=(FieldError(field=field, message=message, limit=limit),))
 
 
 class UnknownStrategy(InvalidRequest):
@@ -131,6 +152,16 @@ class ServiceRejected(ServiceFailure):
         super().__init__(service, detail)
         self.status = status
         self.body = body
+
+    @property
+    def refusal(self) -> Problem | None:
+        """What the service found wrong with the request, in its own words; None where it failed or does not say."""
+        if not 400 <= self.status < 500:
+            return None
+        try:
+            return Problem.model_validate_json(self.body)
+        except ValidationError:
+            return None
 
 
 class BadReply(ServiceFailure):

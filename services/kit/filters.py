@@ -8,9 +8,9 @@ from typing import Annotated
 from fastapi import Depends, Query
 from pydantic import ValidationError
 
-from proto.base import FieldError
 from proto.collections import FieldValue, Filter
-from services.kit.errors import InvalidRequest
+from services.kit.errors import refusal
+from services.kit.faults import faults_of, in_words
 
 # All together, percent-encoded, stay below the 64 KiB that a server reads of an address.
 MAX_CHARS = 250
@@ -56,9 +56,8 @@ def query_filters(
     try:
         return tuple(map(parse_filter, filter))
     except ValueError as error:
-        message = str(error.errors()[0]["msg"] if isinstance(error, ValidationError) else error)
-        problem = FieldError(field="filter", message=message, limit="FIELD=VALUE, or a Filter as JSON")
-        raise InvalidRequest(f"filter: {message}", errors=(problem,)) from error
+        message = in_words(faults_of(error)) if isinstance(error, ValidationError) else str(error)
+        raise refusal("filter", message, "FIELD=VALUE, or a Filter as JSON") from error
 
 
 Filters = Annotated[tuple[Filter, ...], Depends(query_filters)]

@@ -164,7 +164,9 @@ class Gateway:
             "server": ("gateway", 80),
             "state": dict(self.state),
         }
-        incoming = iter([{"type": "http.request", "body": content.encode(), "more_body": False}])
+        incoming = iter(
+            [{"type": "http.request", "body": content.encode(errors="surrogateescape"), "more_body": False}]
+        )
         messages: list[Any] = []
 
         async def receive() -> Any:

@@ -92,3 +92,13 @@ async def test_a_failing_retriever_costs_the_collection_alone(gateway: httpx.Asy
     services.faults["retriever"].fault = "killed"
     found = await answered(gateway, strategy="naive-rag")
     assert "retriever" in {item["stage"] for item in found["degraded"]}
+
+
+@pytest.mark.parametrize(
+    ("field", "value"), [("encoders", ["word2vec"]), ("shards", 2), ("replicas", 2), ("encoder", ["all-MiniLM-L6-v2"])]
+)
+async def test_what_a_collection_cannot_be_built_with_is_named(
+    gateway: httpx.AsyncClient, field: str, value: Any
+) -> None:
+    reply = await gateway.put("/collections/town", json={field: value})
+    assert (reply.status_code, [error["field"] for error in reply.json()["errors"]]) == (422, [field])

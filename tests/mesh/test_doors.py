@@ -19,6 +19,7 @@ from services.gateway.access import RULES
 from services.gateway.mcp.door import MAX_BODY
 from tests.mesh.doors import (
     ANSWER,
+    ASKED,
     BUDGET_S,
     CALLING,
     CHAT,
@@ -26,6 +27,7 @@ from tests.mesh.doors import (
     DOORS,
     OWN,
     PAPERS,
+    QUERY,
     QUESTIONS,
     TOOLS,
     Door,
@@ -152,6 +154,64 @@ async def test_who_hangs_up_stops_the_work() -> None:
             assert reply.status == 0 or "stream" in reply.headers["content-type"], name
         metrics = (await gateway.ask(Door("GET", "/metrics"))).content.decode()
         assert f'cut_short_total{{cause="hang-up",service="gateway"}} {len(CALLING)}.0' in metrics
+
+
+@virtually
+async def test_a_body_that_cannot_be_read_says_why() -> None:
+    text, form = ({"content-type": kind} for kind in ("text/plain", "application/x-www-form-urlencoded"))
+    bodies: list[tuple[str, dict[str, str], int, str]] = [
+        ("{", {}, 400, "not JSON"),
+        ('{"query": "\udcff"}', {}, 400, "not UTF-8"),
+        ('{"query": ' + "1" * 5_000 + "}", {}, 400, "too many digits"),
+        ("[" * 100_000 + "]" * 100_000, {}, 400, "nested too deeply"),
+        ('{"query": "who?"}', text, 415, "content-type: must be application/json"),
+        ("query=who", form, 415, "content-type: must be application/json"),
+    ]
+    async with opened() as gateway:
+        for path, (body, headers, status, why) in itertools.product(("/answer", "/v1/chat/completions"), bodies):
+            door = Door("POST", path, body, headers)
+            reply = await gateway.ask(door)
+            assert (reply.status, why in refusal(door, reply)) == (status, True), reply
+            if status == 415:
+                named = (
+                    reply.json["error"]["param"] if path == "/v1/chat/completions" else reply.json["errors"][0]["field"]
+                )
+                assert named == "content-type"
+
+
+@virtually
+async def test_a_field_that_is_refused_is_named_with_its_limit() -> None:
+    fields: list[tuple[dict[str, Any], str, str]] = [
+        ({"query": None}, "query", "a string"),
+        ({"query": "x" * 2_001}, "query", "at most 2000 characters"),
+        ({"budget_s": 31}, "budget_s", "at most 30"),
+        ({"budget_s": float("nan")}, "budget_s", "a finite number"),
+        ({"trace": "often"}, "trace", "true or false"),
+        ({"search_results": 5}, "search_results", "a list"),
+        ({"search_results": [{}] * 51}, "search_results", "at most 50 items"),
+        ({"search_results": [{"page_name": 5}]}, "search_results.0.page_name", "a string"),
+        ({"filters": [{"field": "year", "equals": []}]}, "filters.0.equals", "a string or a whole number or a number"),
+        ({"options": {"rerank_kk": 5}}, "options.rerank_kk", ""),
+        ({"options": {"rerank_k": 5}, "strategy": "closed-book"}, "options.rerank_k", "no option at all"),
+    ]
+    async with opened() as gateway:
+        for body, field, limit in fields:
+            reply = await gateway.ask(Door("POST", "/answer", {"query": QUERY} | body))
+            (error,) = reply.json["errors"]
+            assert (reply.status, error["field"]) == (422, field), error
+            assert error["limit"].startswith(limit), error
+        messages: list[tuple[Any, str, str]] = [
+            ([], "messages", "at least 1 item"),
+            ([{"role": "user", "content": 5}], "messages.0.content", "a string or a list"),
+            ([{"role": "user", "content": [{"type": 5}]}], "messages.0.content.0.type", "a string"),
+        ]
+        for sent, param, limit in messages:
+            error = (await gateway.ask(Door("POST", "/v1/chat/completions", CHAT | {"messages": sent}))).json["error"]
+            assert (error["param"], error["code"], limit in error["message"]) == (param, "invalid_value", True), error
+        unknown = await gateway.ask(Door("PUT", "/collections/x", {"encoder": ["all-MiniLM-L6-v2"]}))
+        assert (unknown.status, unknown.json["errors"][0]["field"]) == (422, "encoder")
+        # A record of CRAG has fields of its own.
+        assert (await gateway.ask(Door("POST", "/answer", ASKED | {"split": 1}))).status == 200
 
 
 @virtually

@@ -60,6 +60,22 @@ async def test_a_frozen_graph_leaves_time_for_the_web(services: Services) -> Non
     assert ("kg", "timeout") in {(item["stage"], item["reason"]) for item in body["degraded"]}
 
 
+@pytest.mark.parametrize(
+    ("query", "domain", "status"),
+    [
+        ("who directed titanic?", "movie", "ok"),
+        ("how many games did old quay mariners win in 2023?", "sports", "ok"),
+        ("how often did lilliput microsystems pay a dividend in 2023?", "finance", "ok"),
+        ("how tall is the tower of my town?", "open", "no_entity"),
+    ],
+)
+async def test_without_a_domain_all_are_tried(services: Services, query: str, domain: str, status: str) -> None:
+    async with services.client("kg") as kg:
+        question = {"query": query, "query_time": FILM["query_time"], "mode": "rules"}
+        body = (await kg.post("/kg/query", json=question)).json()
+    assert (body["domain"], body["status"]) == (domain, status), body["program"]
+
+
 async def test_errors_go_back_to_the_model_once(services: Services) -> None:
     replies = iter(['get_movie("inception")["favourite colour"]', 'get_movie("inception")["director"]'])
     services.generator.reply = lambda _: next(replies)

@@ -101,7 +101,10 @@ async def test_a_collection_goes_with_the_model(
         searched.append(collection)
         return SearchResponse(hits=(SearchHit(id="d1", title="Old town", text="Marta Lindqvist drew it.", score=1),))
 
+    async def collection(*_: Any, **__: Any) -> None: ...
+
     monkeypatch.setattr("services.gateway.mesh.Mesh.search", search)
+    monkeypatch.setattr("services.gateway.mesh.Mesh.collection", collection)
     services.generator.reply = lambda _: "Marta Lindqvist"
     reply = await client.chat.completions.create(model=f"{MODEL}@notes", messages=said(QUESTION))
     assert searched == ["notes"]
@@ -190,6 +193,43 @@ async def test_an_unknown_model_is_not_found(client: AsyncOpenAI) -> None:
             await client.chat.completions.create(model=name, messages=said(QUESTION))
     with pytest.raises(openai.NotFoundError, match="cragmesh/adaptive"):
         await client.models.retrieve("gpt-4o")
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("cragmesh/adaptive@nope", "no collection 'nope'"),
+        ("cragmesh/adaptive@", "each with @collection behind it"),
+        ("cragmesh@,", "each with @collection behind it"),
+    ],
+)
+async def test_a_model_of_a_collection_that_is_not_there_is_not_found(
+    services: Services, client: AsyncOpenAI, name: str, why: str
+) -> None:
+    async with services.client("retriever") as retriever:
+        # Who comes first opens the store, which may take longer than a look-up may.
+        await retriever.get("/collections")
+    with pytest.raises(openai.NotFoundError, match=why):
+        await client.models.retrieve(name)
+    for stream in (False, True):
+        with pytest.raises(openai.NotFoundError, match=why) as caught:
+            await client.chat.completions.create(model=name, messages=said(QUESTION), stream=stream)
+        assert (caught.value.param, caught.value.code) == ("model", "model_not_found")
+    assert services.generator.requests == []
+
+
+async def test_a_name_that_no_collection_can_have_is_no_model(client: AsyncOpenAI) -> None:
+    for names in ("../../retrieve", "Upper", ",".join("abcdefghi")):
+        with pytest.raises(openai.NotFoundError, match="does not exist"):
+            await client.models.retrieve(f"{MODEL}@{names}")
+
+
+async def test_without_the_retriever_a_collection_is_missing_and_no_model_is(
+    services: Services, client: AsyncOpenAI
+) -> None:
+    services.faults["retriever"].fault = "killed"
+    reply = await client.chat.completions.create(model=f"{MODEL}@nope", messages=said(QUESTION))
+    assert "retriever" in {item["stage"] for item in (reply.model_extra or {})["cragmesh"]["degraded"]}
 
 
 async def test_keys_are_those_of_the_gateway(services: Services) -> None:

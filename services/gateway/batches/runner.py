@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -138,7 +139,7 @@ def _request(body: str) -> ChatRequest:
     try:
         return ChatRequest.model_validate_json(body).model_copy(update={"stream": False})
     except ValidationError as error:
-        raise of_body(error) from error
+        raise of_body(error, json.loads(body)) from error
 
 
 def _is_incomplete(body: dict[str, Any]) -> bool:

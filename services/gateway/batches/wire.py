@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, ValidationError
 
 from services.gateway.openai.wire import Wire
+from services.kit.faults import faults_of
 
 # OpenAI's own limits.
 MAX_LINES = 50_000
@@ -47,9 +48,9 @@ def read_lines(content: bytes) -> tuple[list[Line], list[dict[str, Any]]]:
         try:
             line = Line.model_validate_json(text.strip())
         except ValidationError as error:
-            first = error.errors()[0]
-            name = ".".join(map(str, first["loc"]))
-            faults.append(_fault("invalid_json_line" if not name else "invalid_line", first["msg"], number, name))
+            first = faults_of(error)[0]
+            code = "invalid_line" if first.field else "invalid_json_line"
+            faults.append(_fault(code, first.message, number, first.field))
         else:
             if line.custom_id in ids:
                 faults.append(_fault("duplicate_custom_id", "the custom_id stands on another line too", number))

@@ -2,20 +2,23 @@
 
 import contextlib
 from collections.abc import Iterator
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
-from mcp.server.mcpserver import MCPServer
+from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError, ToolError
-from mcp_types import ToolAnnotations
+from mcp_types import CallToolResult, InputRequiredResult, ToolAnnotations
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from proto.answer import MAX_BUDGET_S, MIN_BUDGET_S, AnswerRequest, AnswerResponse
-from proto.base import MAX_QUERY_CHARS
+from proto.base import Problem, Query
+from proto.classify import Domain
 from proto.collections import MAX_COLLECTIONS, MAX_FILTERS, CollectionName, Filter, SearchRequest
-from proto.kg import KgRequest
+from proto.kg import DomainName, KgRequest
 from services.gateway.asking import State, address_of, answered, seconds_left, strategy_of, title_of
 from services.gateway.mesh import NoCollection
-from services.kit.errors import MeshError, ServiceFailure
+from services.kit.errors import MeshError, ServiceFailure, ServiceRejected
+from services.kit.faults import faults_of, in_words
+from services.kit.telemetry import request_id
 
 INSTRUCTIONS = (
     "A factual question-answering mesh. `answer` gives a short answer with its sources, or says that it does not know: "
@@ -28,12 +31,15 @@ MAX_HITS = 20
 MAX_CITATIONS = 10
 READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 
-Text = Annotated[str, Field(min_length=1, max_length=MAX_QUERY_CHARS)]
 Seconds = Annotated[float, Field(ge=MIN_BUDGET_S, le=MAX_BUDGET_S)]
 Collection = Annotated[CollectionName, Field(description=f"Name of a collection; see {COLLECTIONS}.")]
 Several = Annotated[tuple[CollectionName, ...], Field(max_length=MAX_COLLECTIONS, description="Further ones.")]
 Filters = Annotated[
     tuple[Filter, ...], Field(max_length=MAX_FILTERS, description="What documents of the collections must be.")
+]
+GraphDomain = Annotated[
+    DomainName | None,
+    Field(description=f"{', '.join(get_args(Domain))}, or one that the mesh's owner added; all without one."),
 ]
 _NAME = TypeAdapter[str](CollectionName)
 
@@ -83,13 +89,27 @@ class FactsResult(_Result):
     status: str
 
 
+class Server(MCPServer):
+    """The SDK's server, whose refusal of a tool's arguments is in our words."""
+
+    async def call_tool(
+        self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
+    ) -> CallToolResult | InputRequiredResult:
+        try:
+            return await super().call_tool(name, arguments, context)
+        except ToolError as error:
+            if isinstance(cause := error.__cause__, ValidationError):
+                raise ToolError(in_words(faults_of(cause, arguments))) from cause
+            raise
+
+
 def build(state: State) -> MCPServer:
     """The server of this gateway's tools and resources."""
-    server = MCPServer("cragmesh", title="Cragmesh", instructions=INSTRUCTIONS, version="1", subscriptions=False)
+    server = Server("cragmesh", title="Cragmesh", instructions=INSTRUCTIONS, version="1", subscriptions=False)
 
     @server.tool(description="Answer a factual question, short and with its sources.", annotations=READS)
     async def answer(
-        question: Text,
+        question: Query,
         collection: Collection | None = None,
         search_web: SearchWeb = False,
         collections: Several = (),
@@ -111,10 +131,10 @@ def build(state: State) -> MCPServer:
 
     @server.tool(description="Find passages of a collection, best first.", annotations=READS)
     async def search(
-        query: Text, collection: Collection, top_n: Annotated[int, Field(ge=1, le=MAX_HITS)] = 5, filters: Filters = ()
+        query: Query, collection: Collection, top_n: Annotated[int, Field(ge=1, le=MAX_HITS)] = 5, filters: Filters = ()
     ) -> SearchResult:
-        request = SearchRequest(queries=(query,), top_n=top_n, filters=filters)
         with _failures():
+            request = SearchRequest(queries=(query,), top_n=top_n, filters=filters)
             response = await state["mesh"].search(collection, request, allow_s=seconds_left())
         hits = [
             Hit(title=hit.title, text=hit.text, score=hit.score, document=hit.id, url=hit.url, page=hit.page_number)
@@ -123,9 +143,9 @@ def build(state: State) -> MCPServer:
         return SearchResult(hits=hits)
 
     @server.tool(description="Look facts up in the knowledge graph by a question.", annotations=READS)
-    async def kg(question: Text, domain: str = "open") -> FactsResult:
+    async def kg(question: Query, domain: GraphDomain = None) -> FactsResult:
         with _failures():
-            request = KgRequest.model_validate({"query": question, "domain": domain})
+            request = KgRequest(query=question, domain=domain)
             response = await state["mesh"].query_kg(request, allow_s=seconds_left())
         return FactsResult(facts=response.text, program=response.program, status=response.status)
 
@@ -153,12 +173,16 @@ def _failures(kind: type[ToolError | ResourceError] = ToolError) -> Iterator[Non
     try:
         yield
     except MeshError as error:
-        limits = "".join(f" ({item.field}: {item.limit})" for item in error.errors)
-        raise kind((error.detail or error.title) + limits) from error
+        raise kind(_words(error.problem(request_id()))) from error
     except ServiceFailure as error:
-        raise kind(str(error)) from error
-    except ValueError as error:
-        raise kind("a value is outside its limits") from error
+        refusal = error.refusal if isinstance(error, ServiceRejected) else None
+        raise kind(_words(refusal) if refusal else str(error)) from error
+    except ValidationError as error:
+        raise kind(in_words(faults_of(error))) from error
+
+
+def _words(problem: Problem) -> str:
+    return in_words(problem.errors) or problem.detail or problem.title
 
 
 def _answer_result(response: AnswerResponse) -> AnswerResult:
@@ -171,5 +195,7 @@ def _answer_result(response: AnswerResponse) -> AnswerResult:
             for item in response.citations[:MAX_CITATIONS]
         ],
         nearest=[candidate.passage for candidate in response.candidates],
-        missing=[f"{item.stage}: {item.reason}" for item in response.degraded],
+        missing=[
+            f"{item.stage}: {item.reason}" + (f" ({item.detail})" if item.detail else "") for item in response.degraded
+        ],
     )

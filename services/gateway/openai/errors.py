@@ -4,7 +4,7 @@ from http import HTTPStatus
 from typing import Any
 
 PREFIX = "/v1/"
-STATUSES = (400, 401, 403, 404, 408, 413, 422, 429, 500, 503, 504)
+STATUSES = (400, 401, 403, 404, 408, 413, 415, 422, 429, 500, 503, 504)
 # RFC 9110's names, which Python has from 3.13 on.
 NAMES = {413: "Content Too Large", 422: "Unprocessable Content"}
 TYPES = {
@@ -15,6 +15,7 @@ TYPES = {
 }
 CODES = {
     HTTPStatus.UNAUTHORIZED: "invalid_api_key",
+    HTTPStatus.UNPROCESSABLE_ENTITY: "invalid_value",
     HTTPStatus.TOO_MANY_REQUESTS: "rate_limit_exceeded",
     HTTPStatus.GATEWAY_TIMEOUT: "timeout",
 }
@@ -38,7 +39,8 @@ def error_of(problem: dict[str, Any]) -> dict[str, Any]:
     param = first.get("field") or None
     default = "invalid_request_error" if status < HTTPStatus.INTERNAL_SERVER_ERROR else "server_error"
     code = CODES.get(HTTPStatus(status)) or ("model_not_found" if param == "model" and status == 404 else None)
-    limit = f" ({first['limit']})" if first.get("limit") else ""
-    message = (problem.get("detail") or problem.get("title") or "the request failed") + limit
+    message, limit = problem.get("detail") or problem.get("title") or "the request failed", first.get("limit")
+    if limit and limit not in message:
+        message += f" ({limit})"
     kind = TYPES.get(HTTPStatus(status), default)
-    return {"error": {"message": message, "type": kind, "param": param, "code": code or first.get("limit") or None}}
+    return {"error": {"message": message, "type": kind, "param": param, "code": code}}

@@ -1,25 +1,38 @@
 """`/v1/models` and `/v1/chat/completions`: each strategy is a model, with a collection `cragmesh/adaptive@notes`."""
 
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from typing import Any
 
 from fastapi import APIRouter
 from fastapi.responses import StreamingResponse
+from pydantic import TypeAdapter, ValidationError
 
 from proto.answer import AnswerRequest, AnswerResponse, StageEvent
 from services.gateway.asking import Given, State, answered, events, observed, seconds_left, strategy_of
+from services.gateway.mesh import NoCollection
 from services.gateway.openai.completion import DONE, Naming, chunk, chunks, completion, frame, stage_line
 from services.gateway.openai.errors import documented, error_of
-from services.gateway.openai.wire import OWNER, ChatRequest, model_name, parse_model, to_answer_request
+from services.gateway.openai.wire import (
+    OWNER,
+    ChatRequest,
+    CollectionNames,
+    UnknownModel,
+    model_name,
+    parse_model,
+    to_answer_request,
+)
 from services.gateway.strategies import Strategy
+from services.kit.concurrency import all_of
 from services.kit.errors import ServiceFailure
+from services.kit.faults import faults_of, in_words
 from services.kit.telemetry import log, request_id
 
 router = APIRouter(prefix="/v1", tags=["openai"], responses=documented())
 STARTED = int(time.time())
-# A slow or missing retriever does not hold up the list of strategies.
+# A slow or missing retriever does not hold up the list of strategies, nor a question, of whose time it has a tenth.
 LISTING_S = 2.0
+_NAMES = TypeAdapter[tuple[str, ...]](CollectionNames)
 
 
 @router.get("/models", summary="The strategies, as models; the default one with each collection too.")
@@ -39,8 +52,28 @@ async def list_models(state: Given) -> dict[str, Any]:
 
 @router.get("/models/{model:path}", summary="A strategy, as a model.")
 async def retrieve_model(model: str, state: Given) -> dict[str, Any]:
-    strategy, _ = parse_model(model, sorted(state["strategies"]), state["settings"].default_strategy)
+    strategy, collections = parse_model(model, sorted(state["strategies"]), state["settings"].default_strategy)
+    try:
+        await _look_up(_NAMES.validate_python(collections), model, state)
+    except ValidationError as error:
+        raise UnknownModel(model, f"collections: {in_words(faults_of(error))}") from error
     return _model(state, strategy) | {"id": model}
+
+
+async def _look_up(collections: Iterable[str], model: str, state: State) -> None:
+    """Look a model's collections up; where the retriever does not answer in time, they are taken to be there.
+
+    Raises:
+        UnknownModel: one is not there, or the caller may not read it.
+    """
+    mesh, allow_s = state["mesh"], min(LISTING_S, seconds_left() / 10)
+    try:
+        await all_of(mesh.collection(name, allow_s=allow_s) for name in collections)
+    except NoCollection as failure:
+        raise UnknownModel(model, failure.detail) from failure
+    except ServiceFailure:
+        # An answer from them names the retriever in `degraded`.
+        return
 
 
 def _model(state: State, strategy: str) -> dict[str, Any]:
@@ -60,7 +93,7 @@ async def create_chat_completion(body: ChatRequest, state: Given) -> Any:
     With `stream` the stages arrive as `reasoning_content`, then the judged answer in one chunk with its sources as
     annotations. An abstention is a message that says so.
     """
-    naming, request, strategy = _accepted(body, state)
+    naming, request, strategy = await _accepted(body, state)
     if not body.stream:
         return completion(naming, await answered(request, strategy, state))
     include_usage = body.stream_options is not None and body.stream_options.include_usage
@@ -70,14 +103,18 @@ async def create_chat_completion(body: ChatRequest, state: Given) -> Any:
 
 async def complete(state: State, body: ChatRequest) -> dict[str, Any]:
     """A completion of a batch."""
-    naming, request, strategy = _accepted(body, state)
+    naming, request, strategy = await _accepted(body, state)
     return completion(naming, await observed(request, strategy, state))
 
 
-def _accepted(body: ChatRequest, state: State) -> tuple[Naming, AnswerRequest, Strategy]:
-    """A chat request in the mesh's terms; raises as `to_answer_request` and `strategy_of` do."""
-    request = to_answer_request(body, sorted(state["strategies"]), state["settings"].default_strategy)
-    return Naming(f"chatcmpl-{request_id()}", body.model, int(time.time())), request, strategy_of(request, state)
+async def _accepted(body: ChatRequest, state: State) -> tuple[Naming, AnswerRequest, Strategy]:
+    """A chat request in the mesh's terms; raises as `to_answer_request`, `strategy_of` and `_look_up` do."""
+    strategies, default = sorted(state["strategies"]), state["settings"].default_strategy
+    request = to_answer_request(body, strategies, default)
+    strategy = strategy_of(request, state)
+    # Those of `collections` are named in `degraded` where they are not there, as at `/answer`.
+    await _look_up(parse_model(body.model, strategies, default)[1], body.model, state)
+    return Naming(f"chatcmpl-{request_id()}", body.model, int(time.time())), request, strategy
 
 
 async def _stream(

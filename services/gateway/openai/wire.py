@@ -12,9 +12,10 @@ from proto.answer import MAX_BUDGET_S, MAX_TURNS, MIN_BUDGET_S, AnswerRequest, S
 from proto.base import MAX_PAGES, MAX_QUERY_CHARS, FieldError, Passage, QueryTime
 from proto.collections import MAX_COLLECTIONS, MAX_FILTERS, CollectionName, Filter
 from proto.options import Options
-from services.kit.errors import InvalidRequest, MeshError
+from services.kit.errors import MeshError, refusal
 
 OWNER = "cragmesh"
+CollectionNames = Annotated[tuple[CollectionName, ...], Field(max_length=MAX_COLLECTIONS)]
 # A conversation may be long; its end is what counts.
 MAX_MESSAGES = 500
 MAX_CONTENT_CHARS = 200_000
@@ -78,7 +79,7 @@ class ChatRequest(Wire):
     search_results: Annotated[tuple[SearchResult, ...], Field(max_length=MAX_PAGES)] = ()
     search: bool = False
     evidence: Annotated[tuple[Passage, ...], Field(max_length=MAX_PAGES)] = ()
-    collections: Annotated[tuple[CollectionName, ...], Field(max_length=MAX_COLLECTIONS)] = ()
+    collections: CollectionNames = ()
     filters: Annotated[tuple[Filter, ...], Field(max_length=MAX_FILTERS)] = ()
     query_time: QueryTime | None = None
     budget_s: Annotated[float, Field(ge=MIN_BUDGET_S, le=MAX_BUDGET_S, allow_inf_nan=False)] = MAX_BUDGET_S
@@ -86,13 +87,13 @@ class ChatRequest(Wire):
 
 
 class UnknownModel(MeshError):
-    """No strategy has the model's name."""
+    """No strategy has the model's name, or there is no collection of those behind it; `hint` says which or what is."""
 
     status = 404
     title = "Model not found"
 
-    def __init__(self, model: str, models: list[str]) -> None:
-        detail = f"the model {model!r} does not exist; there are {', '.join(models)}, each with @collection behind it"
+    def __init__(self, model: str, hint: str) -> None:
+        detail = f"the model {model!r} does not exist: {hint}"
         super().__init__(detail, errors=(FieldError(field="model", message=detail),))
 
 
@@ -104,22 +105,24 @@ def parse_model(model: str, strategies: list[str], default: str) -> tuple[str, t
     """The strategy and the collections of a model's name: `cragmesh/adaptive@notes,handbook`.
 
     Raises:
-        UnknownModel: there is no such strategy.
+        UnknownModel: there is no such strategy, or no collection behind an `@`.
     """
-    name, _, collections = model.partition("@")
+    name, at, collections = model.partition("@")
     owner, _, strategy = name.rpartition("/")
     if name == OWNER:
         strategy = default
-    if owner not in ("", OWNER) or strategy not in strategies:
-        raise UnknownModel(model, list(map(model_name, strategies)))
-    return strategy, tuple(filter(None, collections.split(",")))
+    names = tuple(collections.split(",")) if at else ()
+    if owner not in ("", OWNER) or strategy not in strategies or not all(names):
+        hint = f"there are {', '.join(map(model_name, strategies))}, each with @collection behind it"
+        raise UnknownModel(model, hint)
+    return strategy, names
 
 
 def to_answer_request(request: ChatRequest, strategies: list[str], default: str) -> AnswerRequest:
     """The mesh's request: the last message is the question, those before it are turns.
 
     Raises:
-        UnknownModel: no strategy has the model's name.
+        UnknownModel: as `parse_model`.
         InvalidRequest: the mesh cannot serve a field, or there is no question.
         RequestValidationError: `POST /answer` would refuse it.
     """
@@ -128,10 +131,10 @@ def to_answer_request(request: ChatRequest, strategies: list[str], default: str)
     messages = request.messages
     question = messages[-1].text.strip() if messages[-1].role == "user" else ""
     if not question:
-        raise _refusal(f"messages.{len(messages) - 1}", "the last message must be the user's, with a text", "role=user")
+        raise refusal(f"messages.{len(messages) - 1}", "the last message must be the user's, with a text")
     if len(question) > MAX_QUERY_CHARS:
         field = f"messages.{len(messages) - 1}.content"
-        raise _refusal(field, "the question is too long", f"max_length={MAX_QUERY_CHARS}")
+        raise refusal(field, "the question is too long", f"at most {MAX_QUERY_CHARS} characters")
     turns = [turn for message in messages[:-1] if (turn := _turn(message)) is not None]
     try:
         return AnswerRequest(
@@ -152,9 +155,9 @@ def to_answer_request(request: ChatRequest, strategies: list[str], default: str)
         raise of_body(error) from error
 
 
-def of_body(error: ValidationError) -> RequestValidationError:
-    """The faults of a request's body."""
-    return RequestValidationError([{**item, "loc": ("body", *item["loc"])} for item in error.errors()])
+def of_body(error: ValidationError, sent: Any = None) -> RequestValidationError:
+    """The faults of a request's body, which is `sent` where it is at hand."""
+    return RequestValidationError([{**item, "loc": ("body", *item["loc"])} for item in error.errors()], body=sent)
 
 
 def _turn(message: ChatMessage) -> Turn | None:
@@ -173,14 +176,10 @@ def _turn(message: ChatMessage) -> Turn | None:
 def _refuse_unserved(request: ChatRequest) -> None:
     for name, harmless in UNSERVED.items():
         if getattr(request, name) not in harmless:
-            raise _refusal(name, f"this mesh has no {name.replace('_', ' ')}: leave it out", "unsupported")
+            raise refusal(name, f"this mesh has no {name.replace('_', ' ')}: leave it out")
     for number, message in enumerate(request.messages):
         parts = message.content if isinstance(message.content, list) else []
         for part in parts:
             if part.type != "text":
                 field = f"messages.{number}.content"
-                raise _refusal(field, f"a part of type {part.type!r} cannot be read: send text", "type=text")
-
-
-def _refusal(field: str, message: str, limit: str) -> InvalidRequest:
-    return InvalidRequest(f"{field}: {message}", errors=(FieldError(field=field, message=message, limit=limit),))
+                raise refusal(field, f"a part of type {part.type!r} cannot be read: send text")

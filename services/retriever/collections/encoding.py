@@ -11,7 +11,7 @@ import numpy as np
 from services.kit.batcher import Batcher
 from services.kit.encoder import Encoder, Floats
 from services.kit.encoders import EncoderFailure, EncoderPool, UnknownEncoder
-from services.kit.errors import InvalidRequest, Unavailable
+from services.kit.errors import Unavailable, refusal
 from services.retriever.collections.locks import Locks
 from services.retriever.collections.schema import EncoderRecord
 from services.retriever.turns import turns
@@ -55,7 +55,7 @@ class Encoding:
                     return encoder
                 return await asyncio.get_running_loop().run_in_executor(self._loader, self._pool.get, name)
         except UnknownEncoder as error:
-            raise InvalidRequest(str(error)) from error
+            raise refusal("encoders", str(error)) from error
         except EncoderFailure as error:
             raise Unavailable(str(error)) from error
 

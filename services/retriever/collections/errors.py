@@ -13,11 +13,6 @@ class NoSuchDocument(NotFound):
         super().__init__(f"the collection {collection!r} has no document {document!r}")
 
 
-class UnknownFormat(MeshError):
-    status = 415
-    title = "Unsupported media type"
-
-
 class CollectionConflict(MeshError):
     """The request contradicts the collection's build; nothing was changed."""
 

@@ -7,7 +7,6 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from starlette.status import HTTP_200_OK, HTTP_201_CREATED, HTTP_204_NO_CONTENT
 
-from proto.base import FieldError
 from proto.collections import (
     FIELDS,
     MAX_FILE_BYTES,
@@ -29,11 +28,10 @@ from proto.collections import (
     SearchResponse,
 )
 from services.kit.app import accept, documented, file_body, problem_response, state_of
-from services.kit.errors import InvalidRequest
+from services.kit.errors import UnsupportedMediaType, refusal
 from services.kit.filters import Filters
 from services.kit.telemetry import Metrics
 from services.retriever.collections.documents import File
-from services.retriever.collections.errors import UnknownFormat
 from services.retriever.collections.service import CollectionService
 
 Responses = dict[int | str, dict[str, Any]]
@@ -178,17 +176,16 @@ def file_of(id: str, content: bytes, content_type: str, description: FileDescrip
     """The file in a request.
 
     Raises:
-        UnknownFormat: no format of that media type is read.
+        UnsupportedMediaType: no format of that media type is read.
         InvalidRequest: it is empty, larger than a file may be, or a text that cannot be decoded.
     """
     message = Message()
     message["content-type"] = content_type
     kind = MEDIA_TYPES.get(message.get_content_type() if content_type else "")
     if kind is None:
-        raise UnknownFormat(f"a file is sent as one of {', '.join(MEDIA_TYPES)}")
+        raise UnsupportedMediaType(*MEDIA_TYPES)
     if not 0 < len(content) <= MAX_FILE_BYTES:
-        problem = FieldError(field="body", message=f"holds {len(content):,} bytes", limit=f"1..{MAX_FILE_BYTES} bytes")
-        raise InvalidRequest(f"body: {problem.message}", errors=(problem,))
+        raise refusal("body", f"holds {len(content):,} bytes", f"1 to {MAX_FILE_BYTES:,} bytes")
     properties = description.model_dump(exclude={"wait_s", "fields"}) | {
         "fields": FIELDS.validate_json(description.fields)
     }
@@ -197,5 +194,4 @@ def file_of(id: str, content: bytes, content_type: str, description: FileDescrip
     try:
         return File(content.decode(message.get_content_charset("utf-8")), kind, id, **properties)
     except (LookupError, ValueError) as error:
-        problem = FieldError(field="body", message="is no text of its charset, UTF-8 where none is named")
-        raise InvalidRequest(f"body: {problem.message}", errors=(problem,)) from error
+        raise refusal("body", "is no text of its charset, UTF-8 where none is named") from error

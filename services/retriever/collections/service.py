@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Sequence
 
 from qdrant_client import models
 
-from proto.base import FieldError, StageTiming
+from proto.base import StageTiming
 from proto.collections import (
     BM25,
     CollectionInfo,
@@ -25,7 +25,7 @@ from proto.collections import (
     SearchResponse,
 )
 from services.kit.encoders import MIB
-from services.kit.errors import InvalidRequest
+from services.kit.errors import refusal
 from services.kit.lexical import stems
 from services.retriever.collections.catalogue import Catalogue
 from services.retriever.collections.documents import File
@@ -91,11 +91,12 @@ class CollectionService:
         """
         encoders = request.encoders or (self._default_encoder,)
         if BM25 in encoders:
-            raise InvalidRequest(f"every collection has {BM25}: it is no encoder to name")
+            raise refusal("encoders", f"every collection has {BM25}: it is no encoder to name")
         if len(set(encoders)) < len(encoders):
-            raise InvalidRequest("an encoder is named twice")
-        if self._store.backend == "local" and (request.shards > 1 or request.replicas > 1):
-            raise InvalidRequest("local mode has neither shards nor replicas: they need a Qdrant server")
+            raise refusal("encoders", "an encoder is named twice")
+        for field in ("shards", "replicas"):
+            if self._store.backend == "local" and getattr(request, field) > 1:
+                raise refusal(field, "local mode has neither shards nor replicas: they need a Qdrant server", "1")
         records = {encoder: await self._encoding.record(encoder) for encoder in encoders}
         schema = Schema.build(request, records)
         async with self._writing[name]:
@@ -166,7 +167,7 @@ class CollectionService:
             async with asyncio.timeout(wait_s):
                 await job.done.wait()
         if job.state == "failed":
-            raise InvalidRequest(job.problem, errors=(FieldError(field="body", message=job.problem),))
+            raise refusal("body", job.problem)
         info = await self._catalogue.info(name, file.id) if job.done.is_set() else None
         return (info or job.info()), job.new
 
@@ -217,10 +218,8 @@ class CollectionService:
         schema = await self._schema(name)
         encoders = list(dict.fromkeys(request.encoders)) or [*schema.encoders, BM25]
         if missing := [encoder for encoder in encoders if encoder not in schema.encoders and encoder != BM25]:
-            raise InvalidRequest(
-                f"the collection {name!r} has no vectors of {', '.join(missing)}; it has "
-                f"{', '.join([*schema.encoders, BM25])}"
-            )
+            message = f"the collection {name!r} has no vectors of {', '.join(missing)}"
+            raise refusal("encoders", message, ", ".join([*schema.encoders, BM25]))
         await self._check_encoders(name, schema, [encoder for encoder in encoders if encoder != BM25])
         queries = await self._list_queries(request.queries, encoders)
         encoded = time.monotonic()

@@ -1,9 +1,12 @@
 """`cragmesh mcp` as an agent starts it: a process on stdio that forwards to a gateway on this machine."""
 
 import asyncio
+import json
 import socket
 import sys
-from collections.abc import Iterator
+from asyncio.subprocess import PIPE
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 
 import pytest
 import uvicorn
@@ -16,6 +19,18 @@ from tests.unit.lab.evaluator.conftest import environment
 
 pytestmark = pytest.mark.anyio
 
+SHAKE = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+CALL = (
+    {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": SHAKE},
+    {"jsonrpc": "2.0", "method": "notifications/initialized"},
+    {
+        "jsonrpc": "2.0",
+        "id": 2,
+        "method": "tools/call",
+        "params": {"name": "answer", "arguments": {"question": "who?"}},
+    },
+)
+
 
 @pytest.fixture
 def listening() -> Iterator[socket.socket]:
@@ -24,6 +39,19 @@ def listening() -> Iterator[socket.socket]:
         one.bind(("127.0.0.1", 0))
         one.listen()
         yield one
+
+
+@asynccontextmanager
+async def serving(gateway: MCPServer, listening: socket.socket) -> AsyncIterator[str]:
+    """The address of a gateway with these tools."""
+    tools = gateway.streamable_http_app(stateless_http=True, json_response=True)
+    server = uvicorn.Server(uvicorn.Config(tools, log_config=None))
+    task = asyncio.create_task(server.serve(sockets=[listening]))
+    try:
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        await task
 
 
 async def test_an_agent_calls_the_gateways_tools_over_stdio(listening: socket.socket) -> None:
@@ -37,11 +65,7 @@ async def test_an_agent_calls_the_gateways_tools_over_stdio(listening: socket.so
     async def collections() -> str:
         return "notes"
 
-    tools = gateway.streamable_http_app(stateless_http=True, json_response=True)
-    server = uvicorn.Server(uvicorn.Config(tools, log_config=None))
-    serving = asyncio.create_task(server.serve(sockets=[listening]))
-    url = f"http://127.0.0.1:{listening.getsockname()[1]}"
-    try:
+    async with serving(gateway, listening) as url:
         command = StdioServerParameters(
             command=sys.executable, args=["-m", "services.cli", "mcp"], env=environment(url)
         )
@@ -52,9 +76,24 @@ async def test_an_agent_calls_the_gateways_tools_over_stdio(listening: socket.so
             assert result.content[0].text == "an answer to who?"  # type: ignore[union-attr]
             read = await client.read_resource("cragmesh://collections")
             assert read.contents[0].text == "notes"  # type: ignore[union-attr]
-    finally:
-        server.should_exit = True
-        await serving
+
+
+async def test_a_call_is_answered_whose_agent_closes_its_side_at_once(listening: socket.socket) -> None:
+    gateway = MCPServer("gateway")
+
+    @gateway.tool()
+    async def answer(question: str) -> str:
+        await asyncio.sleep(0.5)
+        return f"an answer to {question}"
+
+    async with serving(gateway, listening) as url:
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "services.cli", "mcp"), env=environment(url), stdin=PIPE, stdout=PIPE
+        )
+        output, _ = await process.communicate("".join(json.dumps(message) + "\n" for message in CALL).encode())
+    replies = {reply["id"]: reply for reply in map(json.loads, output.splitlines())}
+    assert replies[2]["result"]["content"][0]["text"] == "an answer to who?"
+    assert process.returncode == 0
 
 
 def test_without_a_gateway_it_says_so() -> None:

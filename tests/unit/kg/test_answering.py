@@ -67,7 +67,7 @@ class Scripted(Answering):
         return Attempt(Written(mode, mode), (Outcome(mode, self._statuses[mode]),), write_ms=1, calls=0)
 
     def _response(self, attempt: Attempt, *rest: Any) -> Any:
-        return attempt.written.program, [item.stage for item in (rest[2] if len(rest) > 2 else ())]
+        return attempt.written.program, [item.stage for item in (rest[3] if len(rest) > 3 else ())]
 
 
 @pytest.mark.parametrize(

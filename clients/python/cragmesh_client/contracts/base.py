@@ -28,8 +28,18 @@ class Contract(BaseModel):
     @classmethod
     def _null_means_default(cls, data: Any) -> Any:
         if isinstance(data, dict):
-            return {key: value for key, value in data.items() if value is not None}
+            # A required field keeps its null: the error then says what it should be.
+            return {key: value for key, value in data.items() if value is not None or cls._is_required(key)}
         return data
+
+    @classmethod
+    def _is_required(cls, name: str) -> bool:
+        field = cls.model_fields.get(name)
+        return field is not None and field.is_required()
+
+
+# Of messages in which a misspelt field would silently leave something as it is.
+STRICT = ConfigDict(extra="forbid")
 
 
 def parse_query_time(value: Any) -> datetime:

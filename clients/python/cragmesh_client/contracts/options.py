@@ -5,7 +5,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from cragmesh_client.contracts.base import Contract
+from cragmesh_client.contracts.base import STRICT, Contract
 from cragmesh_client.contracts.kg import KgMode
 from cragmesh_client.contracts.retrieve import ChunkerName, ExtractorName, RankingName
 
@@ -21,6 +21,8 @@ class Options(Contract):
 
     One that is left out keeps what the strategy does. `GET /strategies` names those that it heeds; another is refused.
     """
+
+    model_config = STRICT
 
     extractor: ExtractorName | None = Field(None, description="HTML to text.")
     chunker: ChunkerName | None = Field(None, description="Text to chunks.")

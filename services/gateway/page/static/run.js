@@ -167,7 +167,7 @@ export class Run {
       this.answer,
       h("div", { class: "kind" }, badge("bad", problem.status ? `${problem.status} ${problem.title}` : problem.title)),
       h("p", { text: problem.detail }),
-      problem.errors.length ? h("ul", null, problem.errors.map((item) => h("li", null, h("code", { text: item.field || "body" }), ` ${item.message}${item.limit ? ` (${item.limit})` : ""}`))) : null,
+      problem.errors.length ? h("ul", null, problem.errors.map((item) => h("li", null, h("code", { text: item.field || "body" }), ` ${item.message}${item.limit && !item.message.includes(item.limit) ? ` (${item.limit})` : ""}`))) : null,
       problem.requestId ? h("p", { class: "soft", text: `Request ${problem.requestId}` }) : null,
     );
     say(`${problem.title}. ${problem.detail}`);

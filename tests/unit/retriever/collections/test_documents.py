@@ -87,6 +87,7 @@ async def test_what_cannot_be_read_is_refused_in_words(
     reply = await retriever.put(path, content=content, headers={"content-type": kind})
     assert reply.status_code == status, reply.text
     assert why in reply.json()["detail"]
+    assert reply.json()["errors"][0]["field"] == ("content-type" if status == 415 else "body")
     if why.startswith("it "):
         assert (await retriever.get(path)).json()["state"] == "failed"
         assert (await retriever.delete(path)).status_code == 204

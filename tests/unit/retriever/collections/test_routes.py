@@ -267,6 +267,7 @@ async def test_the_same_build_is_no_conflict_and_another_is(retriever: httpx.Asy
         ({"encoders": [MINILM, MINILM]}, "twice"),
         ({"indexed_fields": {"a": "picture"}}, "indexed_fields"),
         ({"indexed_fields": {"a.b": "bool"}}, "indexed_fields"),
+        ({"encoder": [MINILM]}, "no such field"),
     ],
 )
 async def test_what_cannot_be_built_is_refused(
@@ -275,6 +276,7 @@ async def test_what_cannot_be_built_is_refused(
     reply = await retriever.put("/collections/refused", json=options)
     assert reply.status_code == 422
     assert words in reply.json()["detail"]
+    assert reply.json()["errors"][0]["field"].partition(".")[0] == next(iter(options))
     assert (await retriever.get("/collections/refused")).status_code == 404
 
 
