@@ -206,3 +206,12 @@ async def test_a_frozen_classifier_takes_nothing_from_a_longer_answer(
     timings = (await gateway.post("/answer", json=QUESTION | {"strategy": "closed-book"})).json()["timings"]
     assert timings["generate"]["start_ms"] < timings["classify"]["start_ms"] + timings["classify"]["elapsed_ms"]
     assert timings["generate"]["elapsed_ms"] > timings["classify"]["elapsed_ms"]
+
+
+async def test_the_graph_finds_the_domain_of_a_question_that_nobody_classified(services: Services) -> None:
+    services.faults["classifier"].fault = "killed"
+    async with services.usual(**FAST_GENERATOR) as client:
+        body = (await client.post("/answer", json={"query": "who directed the movie inception?"})).json()
+    assert body["source"] == "kg"
+    assert "Christopher Nolan" in body["citations"][0]["text"]
+    assert ("classifier", "unavailable") in {(item["stage"], item["reason"]) for item in body["degraded"]}

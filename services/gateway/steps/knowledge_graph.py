@@ -20,7 +20,7 @@ FRAME_TOKENS = 100
 
 
 async def look_up(context: Context, *, allow_s: float | None = None, mode: KgMode | None = None) -> KgResponse | None:
-    """Facts in the question's domain; None when the service failed or the request excludes it.
+    """Facts in the question's domain, or in any where nobody labelled it; None when the service failed or the request excludes it.
 
     Args:
         allow_s: seconds for it; the time before generation when None.
@@ -33,10 +33,12 @@ async def look_up(context: Context, *, allow_s: float | None = None, mode: KgMod
         return None
     if allow_s is None:
         allow_s = context.before_generation(settings.kg_cap_s)
+    label = await context.classification()
     request = KgRequest(
         query=question.query,
         query_time=question.query_time,
-        domain=(await context.classification()).domain,
+        # Where the classifier failed the graph finds the domain that knows what the question names.
+        domain=label.domain if label.domain_certainty else None,
         mode=writer,
         max_tokens=settings.kg_max_tokens,
     )
