@@ -20,7 +20,7 @@ FRAME_TOKENS = 100
 
 
 async def look_up(context: Context, *, allow_s: float | None = None, mode: KgMode | None = None) -> KgResponse | None:
-    """Facts in the question's domain, or in any where nobody labelled it; None when the service failed or the request excludes it.
+    """Facts in the question's domain, or in any without a label; None when the service failed or is not wanted.
 
     Args:
         allow_s: seconds for it; the time before generation when None.
