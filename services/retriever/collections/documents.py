@@ -17,13 +17,14 @@ from services.retriever.chunk import Chunk
 from services.retriever.collections.keys import CONTENT, FIELDS, FORMAT, NAMED, SOURCE, URL
 from services.retriever.extract import MAX_TITLE_CHARS
 from services.retriever.formats import READERS, Unreadable, read
+from services.retriever.formats.base import MAX_CHARS
 from services.retriever.markup import clean_line, encodable
 from services.retriever.pages import PageOptions, ProcessedPage, chunk_page, process_page
 
 CHUNKER = "passages"
 # Characters of a chunk; the encoders read 1,000, and vectors of longer texts are less precise.
 CHUNK_CHARS = 600
-OPTIONS = PageOptions(chunker=CHUNKER, parent_chars=CHUNK_CHARS)
+OPTIONS = PageOptions(chunker=CHUNKER, parent_chars=CHUNK_CHARS, max_chars=MAX_CHARS)
 # Of one document; more would be hours of an embedded encoder.
 MAX_PASSAGES = 50_000
 

@@ -7,6 +7,7 @@ from urllib.parse import quote
 import httpx
 import pytest
 
+from services.retriever.collections.documents import passages
 from tests.unit.retriever.collections.test_routes import create, ingest, search
 from tests.unit.retriever.formats.files import pdf
 
@@ -53,6 +54,11 @@ async def test_documents_are_listed_as_far_as_filters_let_them_through(
     assert len(reply.json()["documents"]) == count
     if "filter" in params:
         assert (await retriever.get(shelf, params=params)).is_success == bool(count)
+
+
+def test_a_document_is_read_to_its_end() -> None:
+    text = "The ferry leaves at seven in the morning.\n" * 30_000 + "The vault opens with the word pelican."
+    assert "pelican" in passages(text, "text", "", True).chunks[-1].text
 
 
 async def test_a_list_has_pages(retriever: httpx.AsyncClient) -> None:
