@@ -99,6 +99,16 @@ async def test_what_cannot_be_read_is_refused_in_words(
     assert (await retriever.get(path)).status_code == 404
 
 
+@pytest.mark.parametrize("fields", ["zz", "[1]", '{"no name": 1}', '{"year": null}'])
+async def test_fields_are_an_object_of_json(retriever: httpx.AsyncClient, shelf: str, fields: str) -> None:
+    path, kind = "/collections/shelf/documents/zz.txt", {"content-type": "text/plain"}
+    reply = await retriever.put(path, content=b"The vault.", headers=kind, params={"fields": fields})
+    assert reply.status_code == 422, reply.text
+    (error,) = reply.json()["errors"]
+    assert error["field"] == "fields"
+    assert 'not a JSON object of fields, such as {"year": 1864}: ' in error["message"]
+
+
 async def test_texts_are_read_in_their_charset(retriever: httpx.AsyncClient, shelf: str) -> None:
     path = "/collections/shelf/documents/latin"
     content, kind = "Ein Satz über Wale im Hafen.".encode("latin-1"), "text/plain; charset=latin-1"
