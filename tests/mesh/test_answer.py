@@ -89,8 +89,8 @@ async def test_duplicate_and_empty_pages_are_named_and_dropped(gateway: httpx.As
         ({"page_result": "", "page_snippet": "Rye bread."}, [], "Rye bread."),
         ({"page_result": "<html></html>", "page_snippet": "Rye bread."}, [], "Rye bread."),
         (
-            {"page_result": f"<main>{'<p>Oskar bakes bread.</p>' * 53_000}</main>"},
-            [("skipped", "cut at 1,000,000 characters of text, before the last 59,998")],
+            {"page_result": f"<main>{'<p>' + 'Oskar bakes bread. ' * 53_000}</main>"},
+            [("skipped", "cut at 1,000,000 characters of text, before the last 6,999")],
             "Oskar bakes bread.",
         ),
     ],
