@@ -50,7 +50,11 @@ class SearchResult(Contract):
     page_name: str = Field("", max_length=4_000, description="Title of the page.")
     page_url: str = Field("", max_length=8_192, description="Address of the page; never fetched.")
     page_snippet: str = Field("", max_length=20_000, description="The search engine's summary.")
-    page_result: str = Field("", max_length=MAX_PAGE_CHARS, description="The page's HTML.")
+    page_result: str = Field(
+        "",
+        max_length=MAX_PAGE_CHARS,
+        description="The page's HTML; 1,000,000 characters of its text are read, and `degraded` names a page of more.",
+    )
     page_last_modified: str = Field("", max_length=200, description="As the page's server said it.")
 
 

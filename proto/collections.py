@@ -2,7 +2,14 @@
 
 from typing import Annotated, Literal, TypeVar, get_args
 
-from pydantic import Field, StringConstraints, TypeAdapter, field_validator, model_validator
+from pydantic import (
+    Field,
+    StringConstraints,
+    TypeAdapter,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
 from proto.base import MAX_PAGE_CHARS, STRICT, Contract, Count, Degradation, Milliseconds, Query, QueryTime, StageTiming
 
@@ -151,7 +158,11 @@ class FileDescription(Contract):
     @field_validator("fields")
     @classmethod
     def _fields(cls, value: str) -> str:
-        FIELDS.validate_json(value)
+        try:
+            FIELDS.validate_json(value)
+        except ValidationError as error:
+            problem = error.errors(include_context=False)[0]["msg"]
+            raise ValueError(f'not a JSON object of fields, such as {{"year": 1864}}: {problem}') from error
         return value
 
 

@@ -13,7 +13,7 @@ import httpx
 from lab.goldens.cases import Case, passages_of
 from proto.collections import CollectionInfo, RankedList, SearchHit, SearchResponse
 from proto.kg import KgResponse, KgStatement
-from proto.read import ReadCandidate, ReadResponse
+from proto.read import PassageReading, ReadCandidate, ReadResponse, ReadSpan
 from proto.rerank import RerankResponse, RerankResult
 from proto.retrieve import RetrievedPassage, RetrieveResponse
 from services.gateway import prompts
@@ -191,7 +191,12 @@ def read(body: Body, span: str) -> ReadResponse:
         ReadCandidate(passage=place, text=span, start=start, end=start + len(span), probability=0.6 / (1 + rank))
         for rank, (place, start) in enumerate(one for one in places if span and one[1] >= 0)
     )
-    return ReadResponse(model="canned", candidates=candidates, nothing=0.3 if candidates else 0.9, threshold=0.5)
+    nothing = 0.3 if candidates else 0.9
+    spans = {one.passage: ReadSpan(**one.model_dump(exclude={"passage"})) for one in candidates}
+    passages = tuple(
+        PassageReading(spans=(spans[place],) if place in spans else (), nothing=nothing) for place, _ in places
+    )
+    return ReadResponse(model="canned", passages=passages, candidates=candidates, nothing=nothing, threshold=0.5)
 
 
 def overlap(query: str, text: str) -> float:

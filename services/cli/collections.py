@@ -33,6 +33,7 @@ Result = TypeVar("Result")
 CALL_S = 60.0
 # Overloaded, not ready, out of time: the same request may do better a little later.
 PASSING = frozenset({429, 503, GATEWAY_TIMEOUT})
+NOT_FOUND = 404
 RETRIES = 5
 PAUSE_S = 1.0
 # How long the retriever keeps a file's sender waiting, and how often one that takes longer is asked for.
@@ -111,6 +112,23 @@ def ingest_patiently(
         points=first.points + second.points,
         skipped=(*first.skipped, *moved),
     )
+
+
+def find_patiently(
+    client: CollectionClient, name: str, id: str, *, pause: Callable[[float], None] = time.sleep
+) -> DocumentInfo | None:
+    """A document, or a file on its way or unreadable; None where there is none.
+
+    Raises:
+        Unreachable: nobody answers.
+        Refused: the retriever refuses, or stays busy.
+    """
+    try:
+        return _repeated(lambda: client.document(name, id), PASSING, pause)
+    except Refused as error:
+        if error.problem.status != NOT_FOUND:
+            raise
+        return None
 
 
 def put_patiently(

@@ -225,6 +225,8 @@ def _file(path: Path, name: str, place: Path, source: str) -> Entry:
         return Entry(name, size, problem="no text", place=id)
     if len(text) > MAX_PAGE_CHARS:
         return Entry(name, size, problem=_too_large(len(text)), place=id)
+    if not text or text.isspace():
+        return Entry(name, size, problem="it holds no text", place=id)
     body = {"id": id, "url": f"file:{name}", "source": source, "text": text, "format": kind}
     return _checked(name, size, body)
 

@@ -2,7 +2,7 @@
 
 import itertools
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,7 +16,7 @@ from rich.table import Table
 from proto.collections import MAX_BATCH_CHARS, MAX_BATCH_DOCUMENTS, CreateCollection, IngestResponse
 from services.cli.backup import backup, restore
 from services.cli.caller import GATEWAY_TIMEOUT, Refused, Unreachable
-from services.cli.collections import CollectionClient, ingest_patiently, put_patiently
+from services.cli.collections import NOT_FOUND, CollectionClient, find_patiently, ingest_patiently, put_patiently
 from services.cli.console import err, fail, out, plain, say, warn, write, write_json
 from services.cli.corpus import Entry, Keys, Upload, files_in, read, source_of
 from services.cli.ending import PROBLEM, USAGE, ends, settings_of, wrong
@@ -32,7 +32,7 @@ from services.kit.settings import KitSettings, MeshUrls
 FIRST_CHARS = 128 * 1024
 MOST_CHARS = min(4 * 1024 * 1024, MAX_BATCH_CHARS)
 TARGET_S = 3.0
-NOT_FOUND, TOO_LARGE, UNPROCESSABLE = 404, 413, 422
+TOO_LARGE, UNPROCESSABLE = 413, 422
 # Documents skipped that are named; the rest is counted.
 NAMED_SKIPS = 20
 
@@ -53,7 +53,6 @@ class Tally:
     replaced: int = 0
     points: int = 0
     skipped: int = 0
-    written: int = 0
     moved: int = 0
     removed: int = 0
     skips: list[str] = field(default_factory=list)
@@ -82,7 +81,7 @@ class Tally:
         if self.skipped > len(self.skips):
             warn(f"  and {self.skipped - len(self.skips):,} more")
         parts = [f"{self.added:,} documents added", f"{self.replaced:,} replaced", f"{self.unchanged:,} unchanged"]
-        counts = {"files written": self.written, "moved": self.moved, "removed": self.removed}
+        counts = {"moved": self.moved, "removed": self.removed}
         parts += [f"{count:,} {outcome}" for outcome, count in counts.items() if count]
         say(
             f"{', '.join(parts)}, {self.skipped:,} skipped; {self.points:,} points in {seconds:.1f} s "
@@ -156,10 +155,10 @@ def index(
         folder = path if path.is_dir() else path.parent
         plan = _plan(client, collection, entries, source or source_of(folder)) if sync else None
         if plan is not None and dry_run:
-            _show(plan)
+            _show(plan, _unreadable(client, collection, plan))
             return
+        client.create(collection, request)
         try:
-            client.create(collection, request)
             if plan is not None:
                 _follow(client, collection, plan, read(files, path, keys, source), tally)
             else:
@@ -293,8 +292,14 @@ def _ingest(client: CollectionClient, name: str, entries: Iterable[Entry], nbyte
 
 
 def _put(client: CollectionClient, collection: str, upload: Upload, name: str, tally: Tally) -> None:
-    """Send a file as it is; one that cannot be read is skipped by its name."""
+    """Send a file as it is where the collection lacks it; one that cannot be read is skipped by its name."""
     try:
+        before = find_patiently(client, collection, upload.id)
+        complete = before if before and before.state == "complete" else None
+        if complete and (complete.url, complete.digest) == (upload.url, upload.digest):
+            tally.documents += 1
+            tally.unchanged += 1
+            return
         info = put_patiently(client, collection, upload)
     except Refused as error:
         if error.problem.status not in (GATEWAY_TIMEOUT, UNPROCESSABLE, TOO_LARGE):
@@ -306,7 +311,8 @@ def _put(client: CollectionClient, collection: str, upload: Upload, name: str, t
         return
     if info.state == "complete":
         tally.documents += 1
-        tally.written += 1
+        tally.added += complete is None
+        tally.replaced += complete is not None
         tally.points += info.passages
     else:
         tally.skip(name, info.problem or info.state)
@@ -322,13 +328,24 @@ def _plan(client: CollectionClient, name: str, entries: Iterable[Entry], source:
     return compare(entries, documents)
 
 
-def _show(plan: Plan) -> None:
+def _unreadable(client: CollectionClient, name: str, plan: Plan) -> dict[str, str]:
+    """Why the retriever could not read files of a plan when they were sent last, by name, of those unchanged since."""
+    problems = {}
+    for entry in (*plan.added, *plan.replaced):
+        info = find_patiently(client, name, entry.id) if entry.upload else None
+        if info and info.state == "failed" and info.digest == entry.digest:
+            problems[entry.name] = info.problem
+    return problems
+
+
+def _show(plan: Plan, unreadable: Mapping[str, str]) -> None:
+    skipped = [*((entry.name, entry.problem) for entry in plan.problems), *unreadable.items()]
     for action, names in (
-        ("add", [entry.name for entry in plan.added]),
-        ("replace", [entry.name for entry in plan.replaced]),
+        ("add", [entry.name for entry in plan.added if entry.name not in unreadable]),
+        ("replace", [entry.name for entry in plan.replaced if entry.name not in unreadable]),
         ("move", [f"{old.url.removeprefix('file:')} -> {entry.name}" for old, entry in plan.moved]),
         ("remove", [old.url.removeprefix("file:") or old.id for old in plan.removed]),
-        ("skip", [f"{entry.name}: {entry.problem}" for entry in plan.problems]),
+        ("skip", [f"{name}: {problem}" for name, problem in skipped]),
     ):
         for name in names:
             write(f"{action} {name}")

@@ -185,7 +185,7 @@ def _titled(title: str, *, show_header: bool = True) -> Table:
 def _citations(citations: Sequence[Citation], answer: str) -> Table:
     table = _listing("it rests on")
     for number, citation in enumerate(citations, 1):
-        name = plain(citation.page_name) or f"page {citation.page}"
+        name = plain(citation.page_name or citation.document) or f"page {citation.page}"
         if citation.page_number:
             name += f", p. {citation.page_number}"
         head = Text.assemble((name, "bold"), (f"  {plain(citation.page_url)}  {citation.score:.2f}", "dim"))

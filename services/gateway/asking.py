@@ -135,7 +135,7 @@ async def events(body: AnswerRequest, strategy: Strategy, state: State) -> Async
 
 def title_of(citation: Citation) -> str:
     """A source's name, with its page number if it has one."""
-    name = citation.page_name or citation.source
+    name = citation.page_name or citation.document or citation.source
     return f"{name}, p. {citation.page_number}" if citation.page_number else name
 
 

@@ -36,15 +36,17 @@ router = APIRouter()
 async def post_retrieve(body: RetrieveRequest, state: CurrentState) -> RetrieveResponse:
     """HTML to text, tables and chunks; chunks ranked against the query; their parents, best first.
 
-    A page that cannot be parsed in time is named in `degraded`; the others count.
+    A page that cannot be parsed in time, has no text or more than 1,000,000 characters of it, is named in `degraded`;
+    the others count.
     """
     with state["runs"].counted():
         response = await state["engine"].retrieve(body)
     metrics = state["metrics"]
     metrics.took("extract", inference=response.extract_ms)
     metrics.took("rank", queue=response.timing.queue_ms, inference=response.rank_ms)
-    never_parsed = sum(degradation.reason in ("duplicate", "empty") for degradation in response.degraded)
-    misses = len(body.pages) - never_parsed - response.cached_pages
+    blank = sum(not page.html or page.html.isspace() for page in body.pages)
+    repeated = sum(degradation.reason == "duplicate" for degradation in response.degraded)
+    misses = len(body.pages) - blank - repeated - response.cached_pages
     metrics.looked_up("page", hits=response.cached_pages, misses=misses)
     for degradation in response.degraded:
         metrics.degraded.labels("retriever", "page", degradation.reason).inc()

@@ -23,6 +23,7 @@ class SearchablePage:
 
     def __init__(self, page: ProcessedPage, dimension: int) -> None:
         chunking = page.chunking()
+        self.left_out = page.left_out
         self.children: list[Chunk] = chunking.children
         self.parents: list[Chunk] = chunking.parents
         self.stems: list[Stems] = stems([chunk.text for chunk in self.children])
@@ -30,6 +31,10 @@ class SearchablePage:
         self.embedded: NDArray[np.bool_] = np.zeros(len(self.children), np.bool_)
         # Token states and ids of the children that late interaction has scored; they take 100 times a vector's memory.
         self.states: dict[int, tuple[NDArray[np.float16], NDArray[np.int64]]] = {}
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.children
 
     @property
     def nbytes(self) -> int:

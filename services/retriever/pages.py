@@ -10,7 +10,7 @@ from services.retriever.chunk import Chunk, Chunking, build_chunker, load_tokeni
 from services.retriever.extract import Extraction, extract
 from services.retriever.tables import Table, split_rows
 
-# Of a page; the text after that is left out.
+# Of a question's page: more is too long to stem and to rank before the answer is due.
 MAX_TEXT_CHARS = 1_000_000
 # Pieces of a table, its head included: the encoders read about 600 characters of digits and bars.
 TABLE_CHILD_CHARS = 600
@@ -28,6 +28,7 @@ class PageOptions:
     Attributes:
         parent_chars: 0 is the chunker's own size, as published.
         tokenizer: path of the encoder's `tokenizer.json`, for the chunker `tokens`.
+        max_chars: characters of the text to chunk.
     """
 
     extractor: str = "resiliparse"
@@ -35,6 +36,7 @@ class PageOptions:
     parent_chars: int = 0
     tables: bool = True
     tokenizer: str = ""
+    max_chars: int = MAX_TEXT_CHARS
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,7 @@ class ProcessedPage:
     Attributes:
         text: the extracted text; may be empty.
         tables_markdown: all tables, parted by an empty line; the offsets of table chunks are in it.
+        left_out: characters of the text past the limit.
     """
 
     text: str
@@ -51,6 +54,11 @@ class ProcessedPage:
     tables_markdown: str
     child_spans: "array[int]" = field(repr=False)
     parent_spans: "array[int]" = field(repr=False)
+    left_out: int = 0
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.child_spans
 
     def chunking(self) -> Chunking:
         """The chunks of the text, then those of the tables; parents are numbered through."""
@@ -112,7 +120,7 @@ def chunk_page(page: Extraction, options: PageOptions) -> ProcessedPage:
     """Chunk an extracted page; raises the ValueErrors of `process_page`."""
     tokenizer = load_tokenizer(options.tokenizer) if options.tokenizer else None
     chunker = build_chunker(options.chunker, parent_chars=options.parent_chars, tokenizer=tokenizer)
-    text = page.text[:MAX_TEXT_CHARS].rstrip()
+    text = page.text[: options.max_chars].rstrip()
     chunking = chunker.chunk(text, page.language or "en")
     children, parents = _spans(chunking.children), _spans(chunking.parents)
     offset = 0
@@ -120,7 +128,8 @@ def chunk_page(page: Extraction, options: PageOptions) -> ProcessedPage:
         _add_table(table, offset, children, parents)
         offset += len(table.markdown) + len(_BETWEEN_TABLES)
     tables_markdown = _BETWEEN_TABLES.join(table.markdown for table in page.tables)
-    return ProcessedPage(text, page.title, tables_markdown, children, parents)
+    left_out = max(0, len(page.text) - options.max_chars)
+    return ProcessedPage(text, page.title, tables_markdown, children, parents, left_out)
 
 
 def _spans(chunks: list[Chunk]) -> "array[int]":

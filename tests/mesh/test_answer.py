@@ -80,6 +80,34 @@ async def test_duplicate_and_empty_pages_are_named_and_dropped(gateway: httpx.As
     assert body["kind"] == "answer"
 
 
+@pytest.mark.parametrize(
+    ("change", "lacks", "quoted"),
+    [
+        ({"page_result": ""}, [("empty", "")], ""),
+        ({"page_result": "<html><body></body></html>"}, [("empty", "")], ""),
+        ({"page_result": "<html><body><script>open('Bread.')"}, [("empty", "")], ""),
+        ({"page_result": "", "page_snippet": "Rye bread."}, [], "Rye bread."),
+        ({"page_result": "<html></html>", "page_snippet": "Rye bread."}, [], "Rye bread."),
+        (
+            {"page_result": f"<main>{'<p>' + 'Oskar bakes bread. ' * 53_000}</main>"},
+            [("skipped", "cut at 1,000,000 characters of text, before the last 6,999")],
+            "Oskar bakes bread.",
+        ),
+    ],
+)
+@pytest.mark.parametrize("others", [[], [LIGHTHOUSE]], ids=["alone", "beside another"])
+async def test_what_is_not_read_of_a_page_is_said_and_nothing_else(
+    gateway: httpx.AsyncClient, others: list[dict[str, str]], change: dict[str, str], lacks: list[Any], quoted: str
+) -> None:
+    question = QUESTION | {"search_results": [*others, BAKERY | change], "strategy": "naive-rag", "budget_s": 20}
+    for _ in range(2):  # the second time from the cache
+        body = (await gateway.post("/answer", json=question)).json()
+        assert [(item["reason"], item["detail"]) for item in missing(body)] == lacks
+        assert {item["stage"] for item in missing(body)} <= {f"page:{len(others)}"}
+        cited = [citation["text"] for citation in body["citations"] if citation["page"] == len(others)]
+        assert any(quoted in text for text in cited) == bool(quoted)
+
+
 async def test_without_pages_the_model_is_asked_alone(gateway: httpx.AsyncClient) -> None:
     body = (await gateway.post("/answer", json={"query": "Which colour has the harbour master's door?"})).json()
     assert (body["answer"], body["source"], body["citations"]) == ("Paris", "model", [])

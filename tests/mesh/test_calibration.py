@@ -159,7 +159,7 @@ def scripted(questions: list[dict[str, Any]]) -> Any:
 def questions(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     """A file of made-up questions: it takes seconds."""
     path = tmp_path_factory.mktemp("made-up") / made_up.QUESTIONS
-    write_questions(path, 60, made_up.SEED)
+    write_questions(path, 80, made_up.SEED)
     return path.read_bytes()
 
 

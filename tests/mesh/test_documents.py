@@ -57,6 +57,28 @@ async def test_a_citation_names_the_page(services: Services, gateway: httpx.Asyn
     assert ("file:a/b.pdf#page=2", "b.pdf, p. 2") in {(one["url"], one["title"]) for one in sources}
 
 
+@pytest.mark.parametrize(("params", "name"), [({"url": "file:sea/ferry.txt"}, "ferry.txt"), ({}, "sea:ferry")])
+async def test_a_text_without_a_title_goes_by_its_files_name_or_its_id(
+    services: Services, gateway: httpx.AsyncClient, params: dict[str, str], name: str
+) -> None:
+    headers, query = bearer("owner"), "when does the ferry leave?"
+    sent = headers | {"content-type": "text/plain"}
+    path = "/collections/desk/documents/sea:ferry"
+    (await gateway.put(path, content="The ferry leaves at seven.", headers=sent, params=params)).raise_for_status()
+    services.generator.reply = lambda _: "at seven"
+    question = {"query": query, "collection": "desk", "strategy": "naive-rag", "budget_s": 20}
+    answer = (await gateway.post("/answer", json=question, headers=headers)).json()
+    titles = {one["document"]: one["page_name"] for one in answer["citations"]}
+    assert titles["sea:ferry"] == (name if params else "")
+    chat = {"model": "cragmesh/naive-rag@desk", "messages": [{"role": "user", "content": query}]}
+    reply = (await gateway.post("/v1/chat/completions", json=chat, headers=headers)).json()
+    assert name in {one["url_citation"]["title"] for one in reply["choices"][0]["message"]["annotations"]}
+    call = tool("answer", {"question": query, "collection": "desk", "strategy": "naive-rag"})
+    result = (await gateway.post("/mcp", json=call, headers=AGENT | headers)).json()["result"]
+    assert name in {one["title"] for one in result["structuredContent"]["sources"]}
+    await gateway.delete(path, headers=headers)
+
+
 async def test_who_may_not_read_a_document_learns_nothing_of_it(gateway: httpx.AsyncClient) -> None:
     listed = "/collections/desk/documents"
     assert [one["id"] for one in (await gateway.get(listed, headers=bearer("writer"))).json()["documents"]] == [

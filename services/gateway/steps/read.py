@@ -6,7 +6,16 @@ from dataclasses import replace
 
 from proto.answer import MAX_CANDIDATES, MAX_EXCERPT_CHARS, AnswerSource, Candidate
 from proto.base import MAX_PASSAGE_CHARS
-from proto.read import MAX_READ_PASSAGES, MAX_READ_TITLE_CHARS, ReadCandidate, ReadPassage, ReadRequest, ReadResponse
+from proto.read import (
+    MAX_READ_PASSAGES,
+    MAX_READ_TITLE_CHARS,
+    PassageReading,
+    ReadCandidate,
+    ReadPassage,
+    ReadRequest,
+    ReadResponse,
+    ReadSpan,
+)
 from services.gateway.context import Context
 from services.gateway.evidence import Evidence
 from services.gateway.normalize import normalize
@@ -17,6 +26,9 @@ from services.kit.errors import BadReply, ServiceFailure
 SPANS = 8
 # A slow reader must not delay the generator's answer.
 RESERVE_S = 0.5
+# An abstention shows no passage whose score is less than this share of the best one's: it only looks like an answer.
+NEAR = 0.05
+_UNREAD = PassageReading(nothing=1.0)
 # No span of a passage answers a question for yes or no.
 _YES_OR_NO = re.compile(
     r"^\W*(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would|should|may|might)\b(?!.*\bor\b)",
@@ -41,7 +53,7 @@ async def read(context: Context, query: str, evidence: Sequence[Evidence]) -> Re
         async with run.stage("read") as stage:
             allow_s = run.budget.allow(cap_s, reserve_s=RESERVE_S)
             response = await context.mesh.read(request, allow_s=allow_s)
-            if not all(_is_in_passage(candidate, request) for candidate in response.candidates):
+            if not _spans_stand_in_passages(response, request):
                 raise BadReply("reader", "spans that do not stand in their passages")
             stage.add(response.timing)
             stage.detail = f"{len(response.candidates)} spans of {len(indexes)} passages"
@@ -49,7 +61,9 @@ async def read(context: Context, query: str, evidence: Sequence[Evidence]) -> Re
         return None
     run.degrade_all(response.degraded, stage="read")
     numbered = (item.model_copy(update={"passage": indexes[item.passage]}) for item in response.candidates)
-    return response.model_copy(update={"candidates": tuple(numbered)})
+    readings = dict(zip(indexes, response.passages, strict=False))
+    passages = tuple(readings.get(index, _UNREAD) for index in range(len(evidence)))
+    return response.model_copy(update={"candidates": tuple(numbered), "passages": passages})
 
 
 def _passage(item: Evidence) -> ReadPassage:
@@ -57,10 +71,14 @@ def _passage(item: Evidence) -> ReadPassage:
     return ReadPassage(text=item.text[:MAX_PASSAGE_CHARS], title=title)
 
 
-def _is_in_passage(candidate: ReadCandidate, request: ReadRequest) -> bool:
-    if candidate.passage >= len(request.passages) or not candidate.text:
-        return False
-    return request.passages[candidate.passage].text[candidate.start : candidate.end] == candidate.text
+def _spans_stand_in_passages(response: ReadResponse, request: ReadRequest) -> bool:
+    texts = [passage.text for passage in request.passages]
+    spans: list[tuple[int, ReadSpan | ReadCandidate]]
+    spans = [(index, span) for index, reading in enumerate(response.passages) for span in reading.spans]
+    spans += [(candidate.passage, candidate) for candidate in response.candidates]
+    return all(
+        index < len(texts) and span.text and texts[index][span.start : span.end] == span.text for index, span in spans
+    )
 
 
 def extract(
@@ -72,13 +90,13 @@ def extract(
     *,
     threshold: float | None,
 ) -> Draft:
-    """The answer without a generator: the best span if it is likely enough, else an abstention with the best spans.
+    """The answer without a generator: the best span if it is likely enough, else an abstention with the nearest spans.
 
     Args:
         source: of the passages.
         threshold: the least probability of an answer; the one fitted with the reader's weights when None.
     """
-    candidates = tuple(_candidate(item, evidence) for item in reading.candidates[:MAX_CANDIDATES])
+    candidates = tuple(_candidate(item, evidence) for item in _nearest(reading, evidence)[:MAX_CANDIDATES])
     abstention = Draft(evidence=tuple(evidence), candidates=candidates)
     threshold = reading.threshold if threshold is None else threshold
     best = reading.candidates[0] if reading.candidates else None
@@ -96,6 +114,26 @@ def extract(
     return replace(
         abstention, answer=normalized.answer, kind="answer", confidence=round(best.probability, 4), source=source
     )
+
+
+def _nearest(reading: ReadResponse, evidence: Sequence[Evidence]) -> list[ReadCandidate]:
+    """The spans of those passages that ranking finds near, by their probabilities times their passages' scores."""
+    best = max((item.score for item in evidence), default=0.0)
+    weights = [item.score / best if best > 0 and item.source == "web" else 1.0 for item in evidence]
+    spans = [
+        # As in `reading.candidates`: the odds against nothing, shared among all passages.
+        ReadCandidate(
+            passage=index,
+            text=span.text,
+            start=span.start,
+            end=span.end,
+            probability=min(1.0, span.probability / max(passage.nothing, 1e-9) * reading.nothing),
+        )
+        for index, passage in enumerate(reading.passages)
+        if weights[index] >= NEAR
+        for span in passage.spans
+    ]
+    return sorted(spans, key=lambda span: -span.probability * weights[span.passage])
 
 
 def behind(candidates: Sequence[Candidate], count: int) -> tuple[Candidate, ...]:

@@ -66,7 +66,9 @@ class Retrieval:
 
 
 async def retrieve(context: Context, pages: Sequence[int], retrieval: Retrieval, *, allow_s: float) -> list[Evidence]:
-    """Passages of the pages and of the collections, best first; the pages' snippets when the retriever fails.
+    """Passages of the pages and of the collections, best first.
+
+    A page without text is read by its snippet; all pages are where the retriever fails.
 
     Pages and collections take turns, since their scores do not compare.
 
@@ -135,9 +137,14 @@ async def _of_pages(context: Context, pages: Sequence[int], retrieval: Retrieval
             stage.detail = f"{len(response.passages)} passages of {response.chunks} chunks"
     except ServiceFailure:
         return snippets(results, pages)
-    run.degrade_all(response.degraded, pages=pages)
     passages = [from_passage(passage, results, pages) for passage in response.passages if passage.page < len(pages)]
-    return passages or snippets(results, pages)
+    empty = {item.stage for item in response.degraded if item.reason == "empty"}
+    stages = {f"page:{number}": index for number, index in enumerate(pages)}
+    summarised = {
+        name: index for name, index in stages.items() if name in empty and results[index].page_snippet.strip()
+    }
+    run.degrade_all((item for item in response.degraded if item.stage not in summarised), pages=pages)
+    return [*passages, *snippets(results, list(summarised.values() if passages else pages))]
 
 
 async def _of_collections(context: Context, *, top_n: int, allow_s: float) -> list[Evidence]:

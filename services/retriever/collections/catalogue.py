@@ -7,7 +7,7 @@ from qdrant_client import models
 
 from proto.collections import DocumentInfo, Documents, Filter, Listing, Move, MoveResponse
 from services.retriever.collections import keys
-from services.retriever.collections.documents import Description, point_id
+from services.retriever.collections.documents import Description, point_id, title_of
 from services.retriever.collections.pipeline import further_points, parts
 from services.retriever.collections.search import condition
 from services.retriever.collections.store import Payload, Store
@@ -101,7 +101,7 @@ def _info(payload: Payload) -> DocumentInfo:
     complete, passages = bool(payload.get(keys.COMPLETE)), int(payload.get(keys.CHUNKS, 0))
     return DocumentInfo(
         id=payload.get(keys.DOCUMENT, ""),
-        title=payload.get(keys.TITLE, ""),
+        title=title_of(payload),
         url=payload.get(keys.URL, ""),
         source=payload.get(keys.SOURCE, ""),
         format=payload.get(keys.FORMAT, ""),

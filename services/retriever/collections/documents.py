@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from hashlib import blake2b, sha256
+from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
 from markdown_it import MarkdownIt
@@ -14,16 +15,19 @@ from markdown_it import MarkdownIt
 from proto.base import MAX_PASSAGE_CHARS
 from proto.collections import Document, FieldValue, FileFormat
 from services.retriever.chunk import Chunk
-from services.retriever.collections.keys import CONTENT, FIELDS, FORMAT, NAMED, SOURCE, URL
+from services.retriever.collections.keys import CONTENT, FIELDS, FORMAT, NAMED, SOURCE, TITLE, URL
 from services.retriever.extract import MAX_TITLE_CHARS
 from services.retriever.formats import READERS, Unreadable, read
+from services.retriever.formats.base import MAX_CHARS
 from services.retriever.markup import clean_line, encodable
 from services.retriever.pages import PageOptions, ProcessedPage, chunk_page, process_page
 
+# The beginning of a file's address.
+FILE_URL = "file:"
 CHUNKER = "passages"
 # Characters of a chunk; the encoders read 1,000, and vectors of longer texts are less precise.
 CHUNK_CHARS = 600
-OPTIONS = PageOptions(chunker=CHUNKER, parent_chars=CHUNK_CHARS)
+OPTIONS = PageOptions(chunker=CHUNKER, parent_chars=CHUNK_CHARS, max_chars=MAX_CHARS)
 # Of one document; more would be hours of an embedded encoder.
 MAX_PASSAGES = 50_000
 
@@ -123,6 +127,14 @@ def identify(file: File) -> Identity:
     description = Description.of_file(file)
     name = file.id or description.digest("")
     return Identity(name, description.digest(name))
+
+
+def title_of(payload: Mapping[str, Any]) -> str:
+    """The title to show of a document by the payload of any of its points: its own, else its file's name."""
+    title, url = str(payload.get(TITLE, "")), str(payload.get(URL, ""))
+    if title or not url.startswith(FILE_URL):
+        return title
+    return PurePosixPath(url.removeprefix(FILE_URL)).name
 
 
 def point_id(document: str, digest: str, chunk: int) -> str:

@@ -41,6 +41,7 @@ class Job:
     id: str
     path: Path
     size: int
+    digest: str = ""
     state: DocumentState = "waiting"
     problem: str = ""
     new: bool = False
@@ -49,9 +50,9 @@ class Job:
     done: asyncio.Event = field(default_factory=asyncio.Event, repr=False)
 
     def info(self) -> DocumentInfo:
-        return DocumentInfo(
-            id=self.id, passages=self.passages, written=self.written, state=self.state, problem=self.problem
-        )
+        """How far the file is; its digest is known unless an earlier process took it."""
+        names = ("id", "digest", "passages", "written", "state", "problem")
+        return DocumentInfo(**{name: getattr(self, name) for name in names})
 
 
 class Intake:
@@ -103,7 +104,7 @@ class Intake:
             raise Unavailable(f"the disk took no more: {error.strerror}") from error
         finally:
             self._bytes -= size
-        job = Job(collection, file.id, path, size)
+        job = Job(collection, file.id, path, size, await asyncio.to_thread(lambda: file.digest))
         self._add(job)
         return job
 

@@ -79,21 +79,29 @@ class Schema(BaseModel):
         return {KEY: self.model_dump()} | ({AVERAGE_LENGTH: CHUNK_LENGTH} if self.chunked else {})
 
     def differences(self, other: "Schema") -> list[str]:
-        """The differences of another build, in words."""
+        """What this build has in place of another one's, in words."""
         mine, others = self.model_dump(), other.model_dump()
         differences = [
-            f"{field}: {mine[field]!r} is not {others[field]!r}"
+            f"{_in_words(field, mine[field])}, not {_in_words(field, others[field])}"
             for field in mine
             if field != "encoders" and mine[field] != others[field]
         ]
         if list(self.encoders) != list(other.encoders):
-            differences.append(f"encoders: {', '.join(self.encoders)} are not {', '.join(other.encoders)}")
+            differences.append(f"the encoders {', '.join(self.encoders)}, not {', '.join(other.encoders)}")
             return differences
         return differences + [
-            f"encoder {name}: {record} is not {other.encoders[name]}"
+            f"the encoder {name} with {record}, not {other.encoders[name]}"
             for name, record in self.encoders.items()
             if not record.matches(other.encoders[name])
         ]
+
+
+def _in_words(field: str, value: Any) -> str:
+    if field == "chunked":
+        return "chunks of documents" if value else "whole documents"
+    if field == "indexed_fields":
+        return "indexed fields " + (", ".join(f"{name}:{kind}" for name, kind in value.items()) or "none")
+    return f"{field.replace('_', ' ')} {value}"
 
 
 def check_owner(name: str, metadata: dict[str, Any]) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from qdrant_client import models
 
 from proto.collections import FieldValue, Filter, RankedList, SearchHit, SearchRequest, SearchResponse
+from services.retriever.collections.documents import title_of
 from services.retriever.collections.keys import DOCUMENT, END, FIELDS, PAGE, START, TEXT, TITLE, URL
 
 # Reciprocal rank fusion's constant (Cormack et al., 2009); Qdrant's own default of 2 trusts first places far more.
@@ -160,7 +161,7 @@ def _hit(point: models.ScoredPoint, request: SearchRequest) -> SearchHit:
     payload = point.payload or {}
     return SearchHit(
         id=payload.get(DOCUMENT, ""),
-        title=payload.get(TITLE, ""),
+        title=title_of(payload),
         url=payload.get(URL, ""),
         text=_text(point) if request.texts else "",
         start=payload.get(START, 0),

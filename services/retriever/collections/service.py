@@ -107,7 +107,7 @@ class CollectionService:
                 return await self._info(name, schema), True
         if differences := existing.differences(schema):
             raise CollectionConflict(
-                f"the collection {name!r} exists and was built otherwise, so nothing was changed; there and here are "
+                f"the collection {name!r} exists and was built otherwise, so nothing was changed; it has "
                 + "; ".join(differences)
             )
         # A killed request may have made the collection without its indexes.

@@ -191,6 +191,15 @@ def test_kinds_have_colours_and_a_bare_answer_is_enough() -> None:
         assert "rests on" not in bare
 
 
+@pytest.mark.parametrize(
+    ("named", "name"),
+    [({}, "page 2"), ({"document": "a:ferry.txt"}, "a:ferry.txt"), ({"document": "a", "page_name": "Ferry"}, "Ferry")],
+)
+def test_a_source_goes_by_its_name(named: dict[str, str], name: str) -> None:
+    citation = Citation(page=2, page_url="file:ferry.txt", text="It leaves at seven.", score=0.9, **named)
+    assert f"\x1b[1m{name}\x1b[0m" in rendered(citations=(citation,))
+
+
 def test_an_abstention_shows_what_a_passage_says() -> None:
     passage = "It was painted by Johannes Vermeer in Delft."
     candidate = Candidate(span="Johannes Vermeer", passage=passage, start=18, end=34, citation=0, probability=0.41)

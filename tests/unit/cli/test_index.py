@@ -252,6 +252,7 @@ def test_what_the_retriever_refuses_is_a_problem(retriever: Retriever, arguments
     result = CliRunner().invoke(app, [*arguments, "-c", "corpus"])
     assert result.exit_code == 1
     assert "built with another tiny" in result.output
+    assert "documents added" not in result.output
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ class Retriever:
 
     def __init__(self) -> None:
         self.documents: dict[str, DocumentInfo] = {}
+        self.failed: dict[str, DocumentInfo] = {}
         self.calls: list[str] = []
         self.broken = b"broken"
 
@@ -50,11 +51,17 @@ class Retriever:
                     self.documents[one["to"]] = old.model_copy(update={"id": one["to"], "url": one["url"]})
                 return sent(MoveResponse(moved=1))
             case "PUT", _:
-                if request.content == self.broken:
-                    return httpx.Response(422, json={"title": "Invalid request", "status": 422, "detail": "damaged"})
                 id = unquote(path.removeprefix("/documents/"))
+                if request.content == self.broken:
+                    digest = hashlib.sha256(request.content).hexdigest()
+                    self.failed[id] = DocumentInfo(id=id, digest=digest, state="failed", problem="damaged")
+                    return httpx.Response(422, json={"title": "Invalid request", "status": 422, "detail": "damaged"})
                 kind = MEDIA_TYPES[request.headers["content-type"]]
                 return sent(self.keep(id, request.content, kind, query["url"]))
+            case "GET", _:
+                id = unquote(path.removeprefix("/documents/"))
+                info = self.failed.get(id) or self.documents.get(id)
+                return sent(info) if info else httpx.Response(404, json={"title": "Not found", "status": 404})
             case "DELETE", _:
                 del self.documents[unquote(path.removeprefix("/documents/"))]
                 return httpx.Response(204)
@@ -86,7 +93,11 @@ def folder(tmp_path: Path) -> Path:
 
 
 def sync(folder: Path, *options: str) -> str:
-    result = CliRunner().invoke(app, ["index", str(folder), "-c", "notes", "--sync", *options])
+    return index(folder, "--sync", *options)
+
+
+def index(folder: Path, *options: str) -> str:
+    result = CliRunner().invoke(app, ["index", str(folder), "-c", "notes", *options])
     assert result.exit_code == 0, result.output
     return result.output
 
@@ -113,6 +124,29 @@ def test_a_folder_is_followed(retriever: Retriever, folder: Path) -> None:
     retriever.calls.clear()
     assert "3 unchanged" in sync(folder)
     assert set(retriever.calls) == {"GET /documents", "PUT "}
+
+
+def test_files_that_are_sent_whole_are_counted_as_texts_are(retriever: Retriever, folder: Path) -> None:
+    assert "3 documents added, 0 replaced, 0 unchanged, 0 skipped" in index(folder)
+    (folder / "c.txt").unlink()  # texts are counted by the retriever
+    (folder / "b.pdf").write_bytes(b"B, another version")
+    assert "0 documents added, 1 replaced, 1 unchanged, 0 skipped" in index(folder)
+    retriever.calls.clear()
+    assert "0 documents added, 0 replaced, 2 unchanged, 0 skipped; 0 points" in index(folder)
+    assert retriever.calls == ["PUT ", "GET ", "GET "]
+
+
+def test_a_dry_run_skips_what_cannot_be_read(retriever: Retriever, folder: Path) -> None:
+    (folder / "empty.txt").write_text(" \n")
+    (folder / "junk.pdf").write_bytes(retriever.broken)
+    assert {"skip empty.txt: it holds no text", "add junk.pdf"} <= {*sync(folder, "--dry-run").splitlines()}
+    assert "2 skipped" in sync(folder)
+    assert sync(folder, "--dry-run").splitlines()[:-1] == [
+        "skip empty.txt: it holds no text",
+        "skip junk.pdf: damaged",
+    ]
+    (folder / "junk.pdf").write_bytes(b"Whole again")
+    assert "add junk.pdf" in sync(folder, "--dry-run")
 
 
 def test_what_is_incomplete_is_sent_again_and_what_cannot_be_read_now_is_kept(

@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from proto.answer import MAX_CANDIDATES, MAX_EXCERPT_CHARS
-from proto.read import ReadCandidate, ReadResponse
+from proto.read import PassageReading, ReadCandidate, ReadResponse, ReadSpan
 from services.gateway.context import Context
 from services.gateway.evidence import Evidence
 from services.gateway.mesh import Mesh
@@ -35,7 +35,15 @@ def span(text: str = "Marta Lindqvist", probability: float = 0.8, *, passage: in
 
 
 def reply(*candidates: ReadCandidate, **change: Any) -> ReadResponse:
-    return ReadResponse(model="reader/fp32", candidates=candidates, nothing=0.1, threshold=0.6, **change)
+    """A reading in which each passage says nothing with the probability that all of them have."""
+    spans: dict[int, list[ReadSpan]] = {}
+    for item in candidates:
+        spans.setdefault(item.passage, []).append(ReadSpan(**item.model_dump(exclude={"passage"})))
+    passages = tuple(
+        PassageReading(spans=tuple(spans.get(index, ())), nothing=0.1) for index in range(max(spans, default=-1) + 1)
+    )
+    fields = {"model": "reader/fp32", "candidates": candidates, "passages": passages, "nothing": 0.1, "threshold": 0.6}
+    return ReadResponse(**fields | change)
 
 
 class Scripted:
@@ -142,6 +150,35 @@ def test_otherwise_it_is_shown_and_no_answer(
     assert (draft.answer, draft.kind, draft.source) == ("i don't know", "unknown", "none")
     assert [item.span for item in draft.candidates] == [item.text for item in response.candidates]
     assert draft.evidence == EVIDENCE
+
+
+DESIGNED = ("Nordre tower is old.", "Brennvik light was designed by Marta.", "It was designed by Jonas.")
+
+
+@pytest.mark.parametrize(
+    ("scores", "probabilities", "order"),
+    [
+        # What is far from the question is not shown, however sure the reader is of it.
+        ((0.881, 0.003, 0.002), (0.01, 0.9, 0.05), [0]),
+        # Among near passages both count.
+        ((0.9, 0.8, 0.1), (0.01, 0.4, 0.5), [1, 2, 0]),
+        # Texts that nobody has ranked are level.
+        ((0.0, 0.0, 0.0), (0.01, 0.9, 0.05), [1, 2, 0]),
+    ],
+)
+def test_an_abstention_shows_what_ranking_finds_near(
+    run: Run, scores: tuple[float, ...], probabilities: tuple[float, ...], order: list[int]
+) -> None:
+    shown = [Evidence(text, page, score=score) for page, (text, score) in enumerate(zip(DESIGNED, scores, strict=True))]
+    spans = [
+        ReadCandidate(passage=page, text=text.split()[0], start=0, end=len(text.split()[0]), probability=probability)
+        for page, (text, probability) in enumerate(zip(DESIGNED, probabilities, strict=True))
+    ]
+    # The reader's own list is short: it may lack all spans of the nearest passage.
+    reading = reply(*spans).model_copy(update={"candidates": (spans[1],)})
+    draft = extract(run, "who designed the nordre tower?", reading, shown, "web", threshold=1.0)
+    assert [item.citation for item in draft.candidates] == order
+    assert [round(item.probability, 4) for item in draft.candidates] == [probabilities[page] for page in order]
 
 
 def test_a_choice_between_two_is_answered(run: Run) -> None:

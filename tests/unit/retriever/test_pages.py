@@ -3,14 +3,12 @@
 import pickle
 from pathlib import Path
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
 from tokenizers.pre_tokenizers import Whitespace
 
-from services.retriever import pages
 from services.retriever.chunk import CHUNKERS
 from services.retriever.extract import EXTRACTORS
 from services.retriever.pages import PageOptions, content_key, drop_duplicates, process_page
@@ -82,7 +80,7 @@ def test_offsets_of_a_second_table_are_its_own() -> None:
     assert [page.tables_markdown[chunk.start : chunk.end] for chunk in tables] == ["| x1 | 2 |", "| y1 | 2 |"]
 
 
-def test_options_reach_their_stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_options_reach_their_stage(tmp_path: Path) -> None:
     assert process_page(PAGE, PageOptions(tables=False)).tables_markdown == ""
     sized = process_page(PAGE, PageOptions(chunker="parent-child", parent_chars=500, tables=False)).chunking()
     assert 450 < max(len(parent.text) for parent in sized.parents) <= 500
@@ -93,8 +91,8 @@ def test_options_reach_their_stage(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     tokens = process_page(PAGE, PageOptions(chunker="tokens", tokenizer=str(path), tables=False)).chunking()
     assert tokens.parents == []
     assert all(child.parent is None for child in tokens.children)
-    monkeypatch.setattr(pages, "MAX_TEXT_CHARS", 100)
-    assert len(process_page(PAGE, PageOptions()).text) <= 100
+    whole, cut = process_page(PAGE, PageOptions()), process_page(PAGE, PageOptions(max_chars=100))
+    assert (whole.text[:100].rstrip(), len(whole.text) - 100) == (cut.text, cut.left_out)
 
 
 @steady

@@ -32,7 +32,11 @@ class Page(Contract):
     name: str = Field("", max_length=4_000, description="Title of the page.")
     url: str = Field("", max_length=8_192, description="Address of the page; never fetched.")
     snippet: str = Field("", max_length=20_000, description="A search engine's summary of the page.")
-    html: str = Field("", max_length=MAX_PAGE_CHARS, description="The page itself.")
+    html: str = Field(
+        "",
+        max_length=MAX_PAGE_CHARS,
+        description="The page itself; 1,000,000 characters of its text are read, and `degraded` names a page of more.",
+    )
     last_modified: str = Field("", max_length=200, description="As the page's server said it.")
 
 

@@ -7,6 +7,7 @@ from urllib.parse import quote
 import httpx
 import pytest
 
+from services.retriever.collections.documents import passages
 from tests.unit.retriever.collections.test_routes import create, ingest, search
 from tests.unit.retriever.formats.files import pdf
 
@@ -55,6 +56,11 @@ async def test_documents_are_listed_as_far_as_filters_let_them_through(
         assert (await retriever.get(shelf, params=params)).is_success == bool(count)
 
 
+def test_a_document_is_read_to_its_end() -> None:
+    text = "The ferry leaves at seven in the morning.\n" * 30_000 + "The vault opens with the word pelican."
+    assert "pelican" in passages(text, "text", "", True).chunks[-1].text
+
+
 async def test_a_list_has_pages(retriever: httpx.AsyncClient) -> None:
     await create(retriever, "many")
     names = [f"d{number}" for number in range(7)]
@@ -92,6 +98,16 @@ async def test_what_cannot_be_read_is_refused_in_words(
         assert (await retriever.get(path)).json()["state"] == "failed"
         assert (await retriever.delete(path)).status_code == 204
     assert (await retriever.get(path)).status_code == 404
+
+
+@pytest.mark.parametrize("fields", ["zz", "[1]", '{"no name": 1}', '{"year": null}'])
+async def test_fields_are_an_object_of_json(retriever: httpx.AsyncClient, shelf: str, fields: str) -> None:
+    path, kind = "/collections/shelf/documents/zz.txt", {"content-type": "text/plain"}
+    reply = await retriever.put(path, content=b"The vault.", headers=kind, params={"fields": fields})
+    assert reply.status_code == 422, reply.text
+    (error,) = reply.json()["errors"]
+    assert error["field"] == "fields"
+    assert 'not a JSON object of fields, such as {"year": 1864}: ' in error["message"]
 
 
 async def test_texts_are_read_in_their_charset(retriever: httpx.AsyncClient, shelf: str) -> None:

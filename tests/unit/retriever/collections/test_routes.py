@@ -251,7 +251,10 @@ async def test_the_same_build_is_no_conflict_and_another_is(retriever: httpx.Asy
     await create(retriever, "built", encoders=[MINILM], chunked=False)
     assert (await retriever.put("/collections/built", json={"encoders": [MINILM], "chunked": False})).status_code == 200
     indexed = {"chunked": False, "indexed_fields": {"a": "bool"}}
-    for options, words in (({"chunked": True}, "chunked"), (indexed, "indexed_fields")):
+    for options, words in (
+        ({"chunked": True}, "it has whole documents, not chunks of documents"),
+        (indexed, "it has indexed fields none, not indexed fields a:bool"),
+    ):
         reply = await retriever.put("/collections/built", json=options)
         assert reply.status_code == 409
         assert reply.headers["content-type"] == "application/problem+json"
