@@ -18,7 +18,7 @@ import typer
 from typer.testing import CliRunner
 
 from lab.evaluator.data import Skip, Source
-from lab.trainer import dataset, pairs
+from lab.trainer import dataset, near, pairs
 from lab.trainer.synthesise import answers, programs
 from lab.trainer.synthesise import questions as made_up_questions
 from lab.trainer.synthesise.reading import articles, records
@@ -95,6 +95,9 @@ def test_some_questions_are_about_prose_among_other_prose(lines: list[dict[str, 
     about_prose = [line for line in lines if len(passages & set(line.get("contexts", []))) >= 2]
     assert 50 < len(about_prose) < 110
     answers_of = {line["question"]: line["answer"] for line in sample if line["answer"]}
+    dense = {pair.question: pair for pair in near.pairs()}
+    answers_of |= {question: pair.answer for question, pair in dense.items() if pair.answer}
+    assert len(about_prose) / 6 < sum(line["query"] in dense for line in about_prose) < len(about_prose) / 2
     twins = 0
     for line in about_prose:
         assert len(line["contexts"]) >= 3
@@ -104,6 +107,9 @@ def test_some_questions_are_about_prose_among_other_prose(lines: list[dict[str, 
             assert any(answer in text for text in line["contexts"])
         else:
             assert line["label"] == "i don't know"
+            if line["query"] in dense:
+                assert dense[line["query"]].passage in line["contexts"]
+                continue
             twins += line["query"] in answers_of or line["query"] not in {one["question"] for one in sample}
             # The same question over its passage without a sentence: nothing else there holds the answer.
             assert not answer or not any(answer in text for text in line["contexts"])
