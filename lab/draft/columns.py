@@ -38,8 +38,8 @@ _NUMBER = re.compile(r"-?(?:\d+|\d{1,3}(?:,\d{3})+)(?:\.\d+)?(?:[eE][+-]?\d+)?")
 _POSTCODE = re.compile(r"-?0\d")
 _OF_DAY = re.compile(r"(?:[01]?\d|2[0-3]):[0-5]\d(?::[0-5]\d)?")
 _DATE = re.compile(r"\d{4}-\d{1,2}(?:-\d{1,2})?(?:[T ].*)?")
-# A day as people write it: a year in four digits, or slashes. 1.10.24 may be a version.
-_WRITTEN = re.compile(r"(?=.*(?:\d{4}|/)).*\d.*")
+# A day as people write it: a year in four digits, a month's name, or slashes. 1.10.24 may be a version.
+_WRITTEN = re.compile(r"(?=.*(?:\d{4}|[A-Za-z]{3}|/)).*\d.*")
 _OF_NUMBERS = re.compile(r"(\d{1,2})([-/.])(\d{1,2})\2\d+")
 _YEAR = re.compile(r"1\d{3}|20\d{2}")
 _TRUTH = frozenset({"true", "false", "yes", "no", "y", "n"})

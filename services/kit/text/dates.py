@@ -40,6 +40,8 @@ _WHOLE = tuple(
         rf"{_OF_WEEK}{_MON} (?P<d>\d{{1,2}}){ORDINAL_ENDING}?(?:,? {_OF_YEAR})?{_CLOCK}",
         rf"{_OF_WEEK}(?P<d>\d{{1,2}}){ORDINAL_ENDING}?[ -](?:of )?{_MON}(?:[, -]+{_OF_YEAR})?"
         rf"{_CLOCK}",
+        # Spreadsheets write 01-Dec-25.
+        rf"{_OF_WEEK}(?P<d>\d{{1,2}})(?P<by>[ /-]){_MON}(?P=by)(?P<y>\d\d){_CLOCK}",
         rf"{_ANY_YEAR} {_MON} (?P<d>\d{{1,2}}){ORDINAL_ENDING}?",
         rf"{_ANY_YEAR}[-/](?P<m>\d{{1,2}})",
         rf"{_MON}(?:[, -]+{_OF_YEAR})?",

@@ -280,6 +280,7 @@ def test_a_wrong_setting_ends_the_command_with_its_reason(monkeypatch: pytest.Mo
         ("Start", ("03/09/2016", "05/17/2021"), ("start", "date", "month_first", "")),
         ("Start", ("3.9.2016", "1.2.2021"), ("start", "date", "day_first", "")),
         ("Start", ("3 Sep 2016", "May 17, 2021"), ("start", "date", "day_first", "")),
+        ("Start", ("03-Sep-16", "17-May-21"), ("start", "date", "day_first", "")),
         ("Start", ("2016-09-03", "2021-05-17"), ("start", "date", "", "")),
         ("Start", ("1.10.24", "1.9.3"), ("start", "text", "", "")),  # versions
         ("Start", ("September 2016", "May 2021"), ("start", "text", "", "")),

@@ -43,7 +43,7 @@ def test_a_numeric_date_has_two_readings_where_month_and_day_could_change_places
     [
         ("2024-02-13t10:00", (2024, 2, 13)), ("tue 13 feb 2024 10:00:00", (2024, 2, 13)),
         ("fridays march 20", (0, 3, 20)), ("2024 may", (2024, 5, 0)), ("2024-05", (2024, 5, 0)), ("2/13", (0, 2, 13)),
-        ("5-jan-2024", (2024, 1, 5)), ("may", (0, 5, 0)),
+        ("5-jan-2024", (2024, 1, 5)), ("may", (0, 5, 0)), ("01-dec-25", (2025, 12, 1)), ("3 feb 24", (2024, 2, 3)),
     ],
 )  # fmt: skip
 def test_a_text_that_is_one_date(text: str, parts: tuple[int, int, int]) -> None:
