@@ -9,6 +9,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstr
 MAX_QUERY_CHARS = 2_000
 MAX_PAGES = 50
 MAX_PAGE_CHARS = 4 * 1024 * 1024
+# Of a question's page: more is too long to stem and to rank before the answer is due.
+MAX_PAGE_TEXT_CHARS = 1_000_000
 MAX_PAGES_CHARS = 32 * 1024 * 1024
 MAX_PASSAGE_CHARS = 20_000
 MAX_INT32 = 2**31 - 1

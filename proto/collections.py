@@ -2,14 +2,7 @@
 
 from typing import Annotated, Literal, TypeVar, get_args
 
-from pydantic import (
-    Field,
-    StringConstraints,
-    TypeAdapter,
-    ValidationError,
-    field_validator,
-    model_validator,
-)
+from pydantic import Field, StringConstraints, TypeAdapter, ValidationError, field_validator, model_validator
 
 from proto.base import MAX_PAGE_CHARS, STRICT, Contract, Count, Degradation, Milliseconds, Query, QueryTime, StageTiming
 

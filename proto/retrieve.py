@@ -6,6 +6,7 @@ from pydantic import Field, model_validator
 
 from proto.base import (
     MAX_PAGE_CHARS,
+    MAX_PAGE_TEXT_CHARS,
     MAX_PAGES,
     MAX_PAGES_CHARS,
     Contract,
@@ -34,7 +35,8 @@ class Page(Contract):
     html: str = Field(
         "",
         max_length=MAX_PAGE_CHARS,
-        description="The page itself; 1,000,000 characters of its text are read, and `degraded` names a page of more.",
+        description=f"The page itself; {MAX_PAGE_TEXT_CHARS:,} characters of its text are read, and `degraded` names "
+        "a page of more.",
     )
     last_modified: str = Field("", max_length=200, description="As the page's server said it.")
 

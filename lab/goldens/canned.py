@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 
 from lab.goldens.cases import Case, passages_of
-from proto.collections import CollectionInfo, RankedList, SearchHit, SearchResponse
+from proto.collections import RankedList, SearchHit, SearchResponse
 from proto.kg import KgResponse, KgStatement
 from proto.read import PassageReading, ReadCandidate, ReadResponse, ReadSpan
 from proto.rerank import RerankResponse, RerankResult
@@ -29,7 +29,6 @@ MODEL = "canned-8b"
 _CHOICES = {"high": "level", "yes": "check"}
 _REGEXES = {"reasoning": "frame", "none|": "names", "(, ": "keywords"}
 _WORD = re.compile(r"\w+")
-HARBOURS = CollectionInfo(name="harbours", chunked=True, documents=2, points=9, backend="local")
 Body = dict[str, Any]
 
 
@@ -87,7 +86,7 @@ class Canned(httpx.AsyncBaseTransport):
             case "retriever", "/retrieve":
                 return _json(retrieve(body))
             case "retriever", "/collections/harbours":
-                return _json(HARBOURS)
+                return {}
             case "retriever", _ if path.startswith("/collections/harbours/"):
                 return _json(self._search(body))
             case "reranker", "/rerank":

@@ -15,10 +15,10 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict
 
 from lab.trainer.pairs import Pair
-from lab.trainer.reader_measure import near_scores
-from services.kit import files as whole
+from lab.trainer.reader_measure import content, near_scores, served
 from services.kit.encoder import bundled_model
-from services.kit.reader import CARD, Card
+from services.kit.files import write_whole
+from services.kit.reader import CARD
 
 FILE = files("lab.trainer") / "data" / "near" / "passages.jsonl"
 
@@ -55,10 +55,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     folder = parser.parse_args().folder
-    card = Card.model_validate_json((folder / CARD).read_bytes())
-    threshold, scores = near_scores(folder, pairs(), card.temperature, bundled_model(), threads=0)
+    reader = served(folder, bundled_model(), threads=0)
+    card = reader.card
+    threshold, scores = near_scores(reader, pairs(), card.temperature)
     card = card.model_copy(update={"threshold": threshold, "held_out": card.held_out | scores})
-    whole.write_whole(folder / CARD, (json.dumps(card.model_dump(), indent=2, sort_keys=True) + "\n").encode())
+    write_whole(folder / CARD, content(card))
     print(json.dumps({"threshold": threshold, **scores}))
 
 

@@ -3,7 +3,6 @@
 The adapter's products (rank 16 on all linear layers) and the head are what ships, a few MB.
 """
 
-import json
 import math
 import random
 import time
@@ -22,7 +21,7 @@ from lab.trainer.errors import BadCheckpoint, BadDataset, Diverged
 from lab.trainer.model import number_format
 from lab.trainer.pairs import Pair
 from lab.trainer.progress import OnProgress, Progress
-from lab.trainer.reader_measure import BESIDE, measured
+from lab.trainer.reader_measure import BESIDE, content, measured
 from lab.trainer.reader_model import Example, Model, Recipe, batches, encode, loss
 from lab.trainer.schedule import progress, rate
 from services.kit.encoder import bundled_model, fingerprint
@@ -131,8 +130,7 @@ def report(result: Result) -> list[str]:
 
 def write(target: Path, model: Model, card: Card) -> None:
     """Replace the weights' folder, whole or not at all."""
-    text = json.dumps(card.model_dump(), indent=2, sort_keys=True) + "\n"
-    files.write_folder(target, {WEIGHTS: safetensors.torch.save(model.tensors()), CARD: text.encode()})
+    files.write_folder(target, {WEIGHTS: safetensors.torch.save(model.tensors()), CARD: content(card)})
 
 
 @dataclass(slots=True)

@@ -1,6 +1,7 @@
 """Scores of a reader as it is served; its temperature is fitted on held-out pairs, its threshold on near ones."""
 
 import itertools
+import json
 import math
 import random
 from collections.abc import Sequence
@@ -37,7 +38,7 @@ def measured(
     Args:
         near: see `near_scores`, which adds threshold and scores.
     """
-    reader = _reader(folder, base, threads)
+    reader = served(folder, base, threads=threads)
     count = itertools.count(1)
 
     def values_of(question: str, passages: Sequence[Pair]) -> Values:
@@ -48,7 +49,7 @@ def measured(
     own = [values_of(pair.question, [pair]) for pair in held_out]
     beside = [values_of(pair.question, passages) for pair, passages in zip(held_out, _sets(held_out), strict=True)]
     temperature = min(TEMPERATURES, key=lambda one: _surprise(held_out[:half], own[:half], one))
-    threshold, scores = near_scores(folder, near, temperature, base, threads=threads)
+    threshold, scores = near_scores(reader, near, temperature)
     scores |= {
         **_scores(held_out[half:], [_reply(values, temperature) for values in own[half:]], threshold, "own"),
         **_scores(held_out[half:], [_reply(values, temperature) for values in beside[half:]], threshold, "beside"),
@@ -58,16 +59,13 @@ def measured(
     return card.model_copy(update={"temperature": temperature, "threshold": threshold, "held_out": _rounded(scores)})
 
 
-def near_scores(
-    folder: Path, near: Sequence[Pair], temperature: float, base: Path, *, threads: int
-) -> tuple[float, dict[str, float]]:
+def near_scores(reader: Reader, near: Sequence[Pair], temperature: float) -> tuple[float, dict[str, float]]:
     """The threshold that gains most on every other passage of these, and what it gives on the rest.
 
     Args:
         near: pairs that the passage answers or only seems to (`lab.trainer.near`), in the order of their passages. What
             is made up is told apart by words in common, and a threshold of it lets through what only has these.
     """
-    reader = _reader(folder, base, threads)
     replies = [_reply(_values(reader, pair.question, [pair]), temperature) for pair in near]
     passages = list(dict.fromkeys(pair.passage for pair in near))
     fits = set(passages[::2])
@@ -79,9 +77,14 @@ def near_scores(
     return threshold, _rounded(_scores([pair for pair, _ in rest], [reply for _, reply in rest], threshold, "near"))
 
 
-def _reader(folder: Path, base: Path, threads: int) -> Reader:
-    """By ONNX Runtime, in the number format that this CPU gets, as it is served."""
+def served(folder: Path, base: Path, *, threads: int) -> Reader:
+    """The reader of a folder as it is served: by ONNX Runtime, in the number format that this CPU gets."""
     return Reader(folder, choose_precision("auto", device="cpu", threads=threads), base)
+
+
+def content(card: Card) -> bytes:
+    """A card as its file has it."""
+    return (json.dumps(card.model_dump(), indent=2, sort_keys=True) + "\n").encode()
 
 
 def _values(reader: Reader, question: str, passages: Sequence[Pair]) -> Values:

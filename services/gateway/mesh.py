@@ -154,6 +154,11 @@ class Mesh:
         """
         return await self._collection_call(name, _query(filters), None, CollectionInfo, allow_s=allow_s)
 
+    async def require_collection(self, name: str, *, allow_s: float) -> None:
+        """Check that the caller may read a collection, without a count of it; raises as `collection`."""
+        with _absent(name):
+            await self.retriever.request("HEAD", f"/collections/{readable(name)}", allow_s=allow_s)
+
     async def create_collection(self, name: str, request: CreateCollection, *, allow_s: float) -> CollectionInfo:
         """Make a collection that the caller may read.
 

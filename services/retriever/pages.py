@@ -5,13 +5,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 
-from proto.base import Degradation
+from proto.base import MAX_PAGE_TEXT_CHARS, Degradation
 from services.retriever.chunk import Chunk, Chunking, build_chunker, load_tokenizer
 from services.retriever.extract import Extraction, extract
 from services.retriever.tables import Table, split_rows
 
-# Of a question's page: more is too long to stem and to rank before the answer is due.
-MAX_TEXT_CHARS = 1_000_000
 # Pieces of a table, its head included: the encoders read about 600 characters of digits and bars.
 TABLE_CHILD_CHARS = 600
 TABLE_PARENT_CHARS = 1_200
@@ -36,7 +34,7 @@ class PageOptions:
     parent_chars: int = 0
     tables: bool = True
     tokenizer: str = ""
-    max_chars: int = MAX_TEXT_CHARS
+    max_chars: int = MAX_PAGE_TEXT_CHARS
 
 
 @dataclass(frozen=True, slots=True)

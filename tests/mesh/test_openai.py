@@ -101,10 +101,10 @@ async def test_a_collection_goes_with_the_model(
         searched.append(collection)
         return SearchResponse(hits=(SearchHit(id="d1", title="Old town", text="Marta Lindqvist drew it.", score=1),))
 
-    async def collection(*_: Any, **__: Any) -> None: ...
+    async def require(*_: Any, **__: Any) -> None: ...
 
     monkeypatch.setattr("services.gateway.mesh.Mesh.search", search)
-    monkeypatch.setattr("services.gateway.mesh.Mesh.collection", collection)
+    monkeypatch.setattr("services.gateway.mesh.Mesh.require_collection", require)
     services.generator.reply = lambda _: "Marta Lindqvist"
     reply = await client.chat.completions.create(model=f"{MODEL}@notes", messages=said(QUESTION))
     assert searched == ["notes"]

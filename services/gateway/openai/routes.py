@@ -68,7 +68,7 @@ async def _look_up(collections: Iterable[str], model: str, state: State) -> None
     """
     mesh, allow_s = state["mesh"], min(LISTING_S, seconds_left() / 10)
     try:
-        await all_of(mesh.collection(name, allow_s=allow_s) for name in collections)
+        await all_of(mesh.require_collection(name, allow_s=allow_s) for name in collections)
     except NoCollection as failure:
         raise UnknownModel(model, failure.detail) from failure
     except ServiceFailure:

@@ -139,9 +139,10 @@ async def _of_pages(context: Context, pages: Sequence[int], retrieval: Retrieval
         return snippets(results, pages)
     passages = [from_passage(passage, results, pages) for passage in response.passages if passage.page < len(pages)]
     empty = {item.stage for item in response.degraded if item.reason == "empty"}
-    stages = {f"page:{number}": index for number, index in enumerate(pages)}
     summarised = {
-        name: index for name, index in stages.items() if name in empty and results[index].page_snippet.strip()
+        name: index
+        for number, index in enumerate(pages)
+        if (name := f"page:{number}") in empty and results[index].page_snippet.strip()
     }
     run.degrade_all((item for item in response.degraded if item.stage not in summarised), pages=pages)
     return [*passages, *snippets(results, list(summarised.values() if passages else pages))]

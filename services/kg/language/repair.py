@@ -47,7 +47,7 @@ def statements(text: str, functions: Iterable[str] = ()) -> list[str]:
         raise ParseError(f"a program may have {MAX_CHARS} characters, this one has {len(text)}")
     mended: list[str] = []
     for part in _selects(text) if is_sql(text) else _split(_clean(text)):
-        statement = part.strip(" \t,;")
+        statement = part.strip(" \t\n,;")
         if not statement:
             continue
         if mended and CONTINUES.match(statement):
@@ -66,18 +66,14 @@ def is_sql(text: str) -> bool:
 
 def _selects(text: str) -> Iterable[str]:
     """Statements as somebody lays SQL out: a line begins one where it can be no part of the one before."""
-    lines: list[str] = []
+    statement = ""
     for line in filter(str.strip, text.splitlines()):
-        before = "\n".join(lines)
-        if lines and (before.rstrip().endswith(";") or (_begins(line) and not _is_open(before))):
-            yield before
-            lines = []
-        lines.append(line)
-    yield "\n".join(lines)
-
-
-def _begins(line: str) -> bool:
-    return is_sql(line) or _starts_statement(line, 0)
+        begins = is_sql(line) or _starts_statement(line, 0)
+        if statement.rstrip().endswith(";") or (begins and not _is_open(statement)):
+            yield statement
+            statement = ""
+        statement += f"{line}\n"
+    yield statement
 
 
 def _is_open(sql: str) -> bool:

@@ -65,6 +65,12 @@ async def get_collection(name: CollectionName, service: Service, filters: Filter
     return await service.info(name, filters)
 
 
+# Of a HEAD's reply no client reads a problem document, which all others are promised.
+@router.head("/{name}", status_code=HTTP_204_NO_CONTENT, response_class=Response, include_in_schema=False)
+async def head_collection(name: CollectionName, service: Service) -> None:
+    await service.require(name)
+
+
 @router.put(
     "/{name}",
     summary="Make a collection; the same again changes nothing.",

@@ -122,6 +122,10 @@ class CollectionService:
         """
         return await self._info(name, await self._schema(name), filters)
 
+    async def require(self, name: str) -> None:
+        """Check that there is a collection; raises as `info`, whose counts take as long as there are documents."""
+        await self._schema(name)
+
     async def all(self, filters: Sequence[Filter] = ()) -> Collections:
         """The collections that this service made, by name, with the documents counted that the filters let through."""
         infos = []
