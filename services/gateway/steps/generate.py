@@ -152,7 +152,7 @@ async def complete(
     )
     completion = await ask(context, request, Allowance(reserve_s=reserve_s))
     if completion and normalize_sample(completion.samples[0]).cut:
-        context.run.degrade("generate", "skipped", f"the end of the answer: it was cut at {max_tokens} tokens")
+        context.run.degrade("generate", "skipped", "the end of the answer, which reached its limit of tokens")
     return completion
 
 
