@@ -3,6 +3,7 @@
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 
 import torch
 from torch import Tensor
@@ -12,6 +13,8 @@ from lab.trainer.encode import Encoded
 # Batches whose examples are sorted together: enough that rows of a batch are of one length, few enough that the
 # lengths of neighbouring steps stay mixed.
 POOLED_BATCHES = 48
+# Prompts with so much of their tokens in common, behind what all prompts begin with, stand in batches of their own.
+ALIKE = 0.6
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,14 +95,45 @@ def epoch_batches(
     order.shuffle(shuffled)
     mean = sum(map(len, shuffled)) / len(shuffled) - prefix
     pooled = max(1, round(POOLED_BATCHES * max_tokens / max(1.0, mean)))
-    batches: list[list[Encoded]] = []
-    for start in range(0, len(shuffled), pooled):
-        batches += packed(shuffled[start : start + pooled], max_tokens=max_tokens, prefix=prefix)
+    bundles, others = alike(shuffled, prefix)
+    batches = [batch for bundle in bundles for batch in _filled(bundle, max_tokens, common_prefix(bundle))]
+    for start in range(0, len(others), pooled):
+        batches += _filled(others[start : start + pooled], max_tokens, prefix)
     order.shuffle(batches)
     return batches
 
 
 def packed(items: Sequence[Encoded], *, max_tokens: int, prefix: int) -> list[list[Encoded]]:
+    """All examples in batches of at most `max_tokens` computed tokens, one example at least.
+
+    Args:
+        prefix: what all prompts of the set begin with, in tokens.
+    """
+    bundles, others = alike(items, prefix)
+    batches = [batch for bundle in bundles for batch in _filled(bundle, max_tokens, common_prefix(bundle))]
+    return [*batches, *_filled(others, max_tokens, prefix)]
+
+
+def alike(items: Sequence[Encoded], prefix: int) -> tuple[list[list[Encoded]], list[Encoded]]:
+    """Bundles of examples whose prompts are the same but for their ends, as questions about one document are; the rest.
+
+    In a batch what a bundle has in common is computed once: ten questions about a passage cost as much as two.
+
+    Args:
+        prefix: what all prompts of the set begin with, in tokens.
+    """
+    bundles: list[list[Encoded]] = []
+    for item in sorted(items, key=attrgetter("prompt")):
+        own = len(item.prompt) - prefix
+        if bundles and common_prefix((bundles[-1][0], item)) - prefix >= ALIKE * own:
+            bundles[-1].append(item)
+        else:
+            bundles.append([item])
+    lonely = {id(bundle[0]) for bundle in bundles if len(bundle) == 1}
+    return [bundle for bundle in bundles if len(bundle) > 1], [item for item in items if id(item) in lonely]
+
+
+def _filled(items: Sequence[Encoded], max_tokens: int, prefix: int) -> list[list[Encoded]]:
     """The examples by length, in batches of at most `max_tokens` computed tokens, one example at least."""
     batches: list[list[Encoded]] = []
     current: list[Encoded] = []

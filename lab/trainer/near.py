@@ -2,7 +2,8 @@
 
 Each passage holds a span of the right kind beside what an unanswerable question names, and answerable questions are
 worded otherwise than their passage, so that words in common do not tell the halves apart, as they do in what the
-generators make up. A language model wrote them. Probabilities are fitted on them, and nothing is taught on them.
+generators make up. A language model wrote them, in two sets of other passages: one is taught (`TAUGHT`, where words in
+common tell nothing either way), on the other probabilities are fitted and nothing is taught (`FITTED`).
 
     python -m lab.trainer.near FOLDER      # fits the threshold of the reader's weights in a folder anew
 """
@@ -10,6 +11,7 @@ generators make up. A language model wrote them. Probabilities are fitted on the
 import argparse
 import json
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
@@ -20,10 +22,11 @@ from services.kit.encoder import bundled_model
 from services.kit.files import write_whole
 from services.kit.reader import CARD
 
-FILE = files("lab.trainer") / "data" / "near" / "passages.jsonl"
+_FOLDER = files("lab.trainer") / "data" / "near"
+FITTED, TAUGHT = _FOLDER / "fitted.jsonl", _FOLDER / "taught.jsonl"
 
 
-class _Question(BaseModel):
+class Question(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     question: str
@@ -31,22 +34,26 @@ class _Question(BaseModel):
     start: int
 
 
-class _Passage(BaseModel):
+class Passage(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     id: str
     kind: str
     title: str
     passage: str
-    questions: tuple[_Question, ...]
+    questions: tuple[Question, ...]
 
 
-def pairs() -> list[Pair]:
-    """All questions, each with its passage; those on one passage stand together."""
-    passages = [_Passage.model_validate_json(line) for line in FILE.read_text("utf-8").splitlines()]
+def passages(file: Traversable) -> list[Passage]:
+    """The passages of a set."""
+    return [Passage.model_validate_json(line) for line in file.read_text("utf-8").splitlines()]
+
+
+def pairs(file: Traversable = FITTED) -> list[Pair]:
+    """All questions of a set, each with its passage; those on one passage stand together."""
     return [
         Pair(id=f"{one.id}-near{number}", kind=one.kind, title=one.title, passage=one.passage, **question.model_dump())
-        for one in passages
+        for one in passages(file)
         for number, question in enumerate(one.questions)
     ]
 

@@ -3,6 +3,7 @@
 The adapter's products (rank 16 on all linear layers) and the head are what ships, a few MB.
 """
 
+import hashlib
 import math
 import random
 import time
@@ -11,13 +12,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
+import safetensors
 import safetensors.torch
 import torch
 from pydantic import JsonValue
 
 from lab.trainer import checkpoint, dataset, files, near, pairs
 from lab.trainer.checkpoint import Checkpoint, Point, State, Stop, without_denormals
-from lab.trainer.errors import BadCheckpoint, BadDataset, Diverged
+from lab.trainer.errors import BadCheckpoint, BadDataset, BadModel, Diverged
 from lab.trainer.model import number_format
 from lab.trainer.pairs import Pair
 from lab.trainer.progress import OnProgress, Progress
@@ -51,6 +53,7 @@ def train(
     target: Path,
     *,
     resume: bool = False,
+    start: Path | None = None,
     base: Path | None = None,
     on_progress: OnProgress = lambda _: None,
 ) -> Result:
@@ -60,6 +63,7 @@ def train(
         folder: checkpoints are kept in it.
         target: the weights' folder, replaced whole.
         resume: go on from the last checkpoint there, which must be of the same training; without one begin.
+        start: folder of weights to begin with instead of new ones.
         base: folder of the encoder; the bundled one when None.
 
     Raises:
@@ -82,8 +86,11 @@ def train(
         # So small a model gains nothing by a loss that must be scaled.
         dtype = torch.float32
     model = Model(base, recipe, dtype).to(device)
+    if start:
+        model.set_tensors(_weights(start))
     fixed: dict[str, JsonValue] = {
         "base": fingerprint(base),
+        "start": hashlib.sha256((start / WEIGHTS).read_bytes()).hexdigest() if start else "",
         "data": pairs.fingerprint(items),
         **recipe.fixed(),  # type: ignore[dict-item]
     }
@@ -102,6 +109,13 @@ def train(
     )
     write(target, model, card)
     return Result(card, run.step, stopped)
+
+
+def _weights(folder: Path) -> dict[str, torch.Tensor]:
+    try:
+        return safetensors.torch.load_file(folder / WEIGHTS)
+    except (OSError, safetensors.SafetensorError) as error:
+        raise BadModel(f"{folder}: no reader to begin with: {error}") from error
 
 
 def check_target(folder: Path, run: Path) -> None:

@@ -1,7 +1,7 @@
 """The reader in training: an adapter of the bundled MiniLM with a head, its windows, and their loss."""
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,9 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy, pad
 from transformers import BertModel
 
+from lab.trainer.errors import BadModel
 from lab.trainer.lora import quicken, with_adapter
+from lab.trainer.model import misfit
 from lab.trainer.pairs import Pair
 from services.kit.reader import END, IMPOSSIBLE, MAX_SPAN_TOKENS, NOTHING, START, Layout, Tokens, Window, padded
 
@@ -97,19 +99,40 @@ class Model(torch.nn.Module):
         values: Tensor = self.head(states.float())
         return values
 
+    def set_tensors(self, tensors: Mapping[str, Tensor]) -> None:
+        """Replace what is learnt by weights as `tensors` gives them.
+
+        Raises:
+            BadModel: they are of another encoder or of another rank.
+        """
+        own = self.tensors()
+        if problem := misfit(tensors, own):
+            raise BadModel(f"the reader to begin with does not fit: {problem}")
+        with torch.no_grad():
+            for name, one in self.trained().items():
+                stored, scale = self._stored(name)
+                one.copy_(tensors[stored].to(one.dtype) / scale)
+
     def trained(self) -> dict[str, torch.nn.Parameter]:
         """What is learnt, by name."""
         return {name: one for name, one in self.named_parameters() if one.requires_grad}
 
     def tensors(self) -> dict[str, Tensor]:
         """The weights as `Reader` reads them."""
-        tensors = {f"head.{name}": one.detach().clone() for name, one in self.head.named_parameters()}
-        for name, one in self.encoder.named_parameters():
-            for suffix, letter, scale in (("lora_A", "a", 1.0), ("lora_B", "b", self.scale)):
-                layer, adapted, _ = name.removeprefix("base_model.model.").partition(f".{suffix}.{ADAPTER}.weight")
-                if adapted:
-                    tensors[f"{layer}.{letter}"] = (one.detach() * scale).half()
-        return {name: one.contiguous() for name, one in tensors.items()}
+        tensors: dict[str, Tensor] = {}
+        for name, one in self.trained().items():
+            stored, scale = self._stored(name)
+            scaled = one.detach() * scale
+            tensors[stored] = (scaled if stored.startswith("head.") else scaled.half()).contiguous()
+        return tensors
+
+    def _stored(self, name: str) -> tuple[str, float]:
+        """What a parameter is called among the weights, and what it is multiplied by there."""
+        for suffix, letter, scale in (("lora_A", "a", 1.0), ("lora_B", "b", self.scale)):
+            layer, adapted, _ = name.removeprefix("encoder.base_model.model.").partition(f".{suffix}.{ADAPTER}.weight")
+            if adapted:
+                return f"{layer}.{letter}", scale
+        return name, 1.0
 
 
 def encode(layout: Layout, items: Sequence[Pair], recipe: Recipe) -> list[Example]:

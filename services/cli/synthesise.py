@@ -34,6 +34,9 @@ def synthesise(
     prose_share: Annotated[
         float, typer.Option(min=0, max=1, help="Of the examples so many are about prose, as far as the file reaches.")
     ] = 0.6,
+    near_share: Annotated[
+        float, typer.Option(min=0, max=1, help="Of the examples so many are on dense passages, answered or seemingly.")
+    ] = 0.0,
     shard: ShardOption = "",
 ) -> None:
     """Make up questions with facts, answers and programs to learn from; none of them comes from a benchmark."""
@@ -46,9 +49,12 @@ def synthesise(
         raise typer.BadParameter("is for --task answer", param_hint="--prose")
     if prose and domain:
         raise typer.BadParameter("is of no domain", param_hint="--prose")
+    if near_share and (task != "answer" or domain):
+        raise typer.BadParameter("is for --task answer, and of no domain", param_hint="--near-share")
     share = parse_shard(shard)
     with ends(problem=(BadDataset,)):
-        source = examples(task, show or count, seed, share, domain=domain, prose=prose, prose_share=prose_share)
+        shares = {"prose_share": prose_share if prose else 0.0, "near_share": near_share}
+        source = examples(task, show or count, seed, share, domain=domain, prose=prose, **shares)
         if show:
             for example in source:
                 about = f"[{example.kind}, {example.question_type}]"
@@ -112,6 +118,7 @@ def examples(
     domain: str = "",
     prose: Path | None = None,
     prose_share: float = 0.0,
+    near_share: float = 0.0,
 ) -> Iterator[Any]:
     """`Example`s of a subtask, in the order in which they are made up.
 
@@ -119,6 +126,7 @@ def examples(
         share: which of them are rendered; `count` is of all shares together.
         domain: looked-up records, or programs, of this domain alone.
         prose: of `answer`, a file of `cragmesh train prose` that a share of them is about.
+        near_share: of `answer`, so many are on the dense passages that are there to be taught.
 
     Raises:
         BadDataset: the file cannot be read, or gives nothing to learn from.
@@ -127,17 +135,28 @@ def examples(
         return _programs(count, seed, domain, share)
     from lab.trainer import pairs
     from lab.trainer.synthesise import answers
-    from lab.trainer.synthesise.reading import records
+    from lab.trainer.synthesise.reading import dense, records
 
-    if prose and (about_prose := round(count * prose_share)):
-        mingled = records.mingled(records.generate(pairs.read([prose]), about_prose, seed), count, seed)
-        return _answers(mingled, seed, share)
-    return _answers(answers.generate(count, seed, domain), seed, share)
+    reading = dense.generate(round(count * near_share), seed)
+    if prose:
+        reading += records.generate(pairs.read([prose]), round(count * prose_share), seed)
+    made_up = records.mingled(reading, count, seed) if reading else answers.generate(count, seed, domain)
+    return _answers(made_up, seed, share)
 
 
 def _numbered(share: Shard, prefix: str, items: Iterator[Any]) -> Iterator[tuple[str, Any]]:
     """A share of the items, each after its id."""
     return share.of_items(((f"{prefix}-{number:06d}", item) for number, item in enumerate(items)), itemgetter(0))
+
+
+def _source(pattern: str) -> str:
+    match pattern.split("."):
+        case ["reading", "dense"]:
+            return "near"
+        case ["reading", _]:
+            return "prose"
+        case _:
+            return "synthetic"
 
 
 def _answers(records: Iterator[Any], seed: int, share: Shard) -> Iterator[Any]:
@@ -160,7 +179,7 @@ def _answers(records: Iterator[Any], seed: int, share: Shard) -> Iterator[Any]:
             domain=record.domain,
             kind=record.kind,
             question_type=record.question_type,
-            source=f"{'prose' if record.pattern.startswith('reading.') else 'synthetic'}:{seed}",
+            source=f"{_source(record.pattern)}:{seed}",
             query=record.query,
             group=record.group,
         )

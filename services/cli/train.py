@@ -146,9 +146,11 @@ def reader(
         Path | None,
         typer.Option(help="Where the weights are written, in place of those there; OUT/weights by default."),
     ] = None,
+    start: Annotated[Path | None, typer.Option("--from", help="Weights to go on from, with new pairs.")] = None,
     made_up: Annotated[
         int, typer.Option(min=0, max=1_000_000, help="Pairs of the generators' prose and pages beside the files.")
     ] = 10_000,
+    near: Annotated[bool, typer.Option("--near", help="The dense passages that are there to be taught, too.")] = False,
     resume: Annotated[bool, typer.Option("--resume", help="Go on from the last checkpoint in OUT.")] = False,
     minutes: Annotated[float, typer.Option(min=0, help="For all of it; 0 sets no limit.")] = 0,
     limit: Annotated[int, typer.Option(min=0, help="Only so many pairs of the files, at random; 0 takes all.")] = 0,
@@ -166,6 +168,7 @@ def reader(
     _set_libraries()
     from lab.evaluator.settings import EvaluatorSettings
     from lab.trainer import dataset, labelling, pairs
+    from lab.trainer import near as dense
     from lab.trainer import reader as teaching
     from lab.trainer.errors import BadDataset, BadTarget, TrainerError
 
@@ -175,10 +178,11 @@ def reader(
         teaching.check_target(target, folder)
         labelling.allowed(data or [], EvaluatorSettings().eval_data)
         items = [*dataset.sample(pairs.read(data or []), limit, seed), *pairs.made_up(made_up, seed)]
+        items += dense.pairs(dense.TAUGHT) if near else []
         counts = ", ".join(f"{count} {kind}" for kind, count in pairs.sources(items).items())
         say(f"{len(items)} pairs: {counts}", "dim")
         with _progress() as show:
-            result = teaching.train(items, recipe, folder, target, resume=resume, on_progress=show)
+            result = teaching.train(items, recipe, folder, target, resume=resume, start=start, on_progress=show)
     for line in teaching.report(result):
         say(line, "dim")
     write(str(target))
@@ -240,6 +244,8 @@ async def _try_programs(sources: list[Path], samples: int, tally: Counter[str]) 
 
 def _base(folder: Path | None, name: str) -> tuple[Path, str]:
     """The base model's folder and its name at the hub, the embedded model's by default."""
+    if folder and name:
+        return folder, name
     settings = GeneratorSettings()
     try:
         embedded = base_model(settings)

@@ -202,6 +202,26 @@ def test_the_shares_of_records_and_prose_are_told(prose: Path, tmp_path: Path) -
     assert "synthetic:0 70.0%, prose:0 30.0%" in result.output
 
 
+def test_questions_on_a_dense_passage_begin_alike_and_stand_on_one_side_of_a_split() -> None:
+    rendered = list(examples("answer", 100, 3, near_share=0.8))
+    asked = [example for example in rendered if example.source == "near:3"]
+    assert len(asked) == 80
+    answers_of = {pair.question.lower().rstrip("?"): pair.answer for pair in near.pairs(near.TAUGHT)}
+    for example in asked:
+        assert example.completion == (answers_of[example.query.lower().rstrip("?")] or "i don't know")
+        # What comes before the question is one text for all questions of a passage.
+        assert example.messages[-1].content.endswith(example.query)
+    beginnings = {(example.group, example.messages[-1].content.removesuffix(example.query)) for example in asked}
+    assert len(beginnings) == len({example.group for example in asked}) < 10
+
+
+def test_dense_passages_are_for_answers_of_no_domain() -> None:
+    for options in (("--task", "kg-api"), ("--domain", "movie")):
+        refused = run("--near-share", "0.5", *options)
+        assert refused.exit_code == 2
+        assert "no domain" in refused.output
+
+
 def test_prose_is_for_answers_and_must_be_prose(prose: Path, tmp_path: Path) -> None:
     result = run("--task", "kg-api", "--prose", str(prose))
     assert result.exit_code == 2

@@ -127,7 +127,7 @@ class _Passages:
         titles, passages = zip(*entries, strict=True)
         answer = pair.answer if retrieved else ""
         return Record(
-            query=_typed(phrasing, pair.question),
+            query=typed(phrasing, pair.question),
             query_time=phrasing.moment(),
             domain=DOMAIN,
             question_type="simple",
@@ -183,7 +183,7 @@ def _size(pair: Pair, *, titled: bool) -> int:
     return len(pair.passage) + FENCE_CHARS + (len(pair.title) if titled else 0)
 
 
-def _typed(phrasing: Phrasing, question: str) -> str:
+def typed(phrasing: Phrasing, question: str) -> str:
     """A question in careful or in typed spelling; most names keep their capitals."""
     if not phrasing.chance(TYPED):
         return question

@@ -230,11 +230,10 @@ def read_row(batch: Batch, row: int, length: int) -> list[int]:
 def test_an_epoch_has_every_example_once_in_batches_within_the_bound(
     lengths: list[int], max_tokens: int, seed: int
 ) -> None:
-    items = [encoded((*range(3), *range(length)), (9,)) for length in lengths]
+    items = [encoded((*range(3), length, *range(length)), (9,)) for length in lengths]
     batches = epoch_batches(items, max_tokens=max_tokens, prefix=3, seed=seed, epoch=0)
     assert sorted(id(item) for batch in batches for item in batch) == sorted(map(id, items))
     for batch in batches:
-        assert len(batch) == 1 or 3 + len(batch) * (max(map(len, batch)) - 3) <= max_tokens
         assert collate(batch).size <= max(max_tokens, max(map(len, batch)))
 
 
@@ -245,8 +244,22 @@ def test_epochs_differ_and_repeat_for_a_seed() -> None:
     assert first != second
 
 
+def test_what_is_asked_about_one_document_is_read_together() -> None:
+    documents = [(1, 2, *range(100 * number, 100 * number + 60)) for number in range(3, 9)]
+    asked = [encoded((*document, 1, question), (9,)) for question in range(10, 15) for document in documents]
+    lonely = [encoded((1, 2, *range(start, start + 61)), (9,)) for start in (1000, 2000)]
+    batches = epoch_batches([*asked, *lonely], max_tokens=130, prefix=2, seed=0, epoch=0)
+    documents_of = [{item.prompt[:62] for item in batch} for batch in batches if batch[0] in asked]
+    assert all(len(documents) == 1 for documents in documents_of)
+    assert len(documents_of) == len(documents)
+    # A document and what follows it are computed once for the five questions, each of one token and its reply.
+    assert sum(collate(batch).size for batch in batches if batch[0] in asked) == 6 * (63 + 5 * 2)
+    # Nothing that is common to all prompts makes them alike.
+    assert {len(batch) for batch in batches if batch[0] in lonely} <= {1, 2}
+
+
 def test_rows_of_a_batch_are_of_about_one_length() -> None:
-    items = [encoded(tuple(range(length)), (9,)) for length in range(1, 200)]
+    items = [encoded((length, *range(length)), (9,)) for length in range(1, 200)]
     filled = sum(map(len, items))
     computed = sum(max(map(len, batch)) * len(batch) for batch in packed(items, max_tokens=1000, prefix=0))
     assert computed < 1.1 * filled

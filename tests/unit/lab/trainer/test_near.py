@@ -1,9 +1,16 @@
 """Questions on dense passages, and the threshold that is fitted on such."""
 
+import re
+from statistics import mean
+
 import pytest
 
 from lab.trainer import near
 from lab.trainer.reader_measure import Reply, _threshold
+
+
+def words(text: str) -> set[str]:
+    return set(re.findall(r"\w+", text.lower()))
 
 
 def test_half_of_the_questions_on_each_passage_are_answered_there() -> None:
@@ -13,6 +20,20 @@ def test_half_of_the_questions_on_each_passage_are_answered_there() -> None:
     answered = [sum(bool(pair.answer) for pair in pairs if pair.passage == passage) for passage in passages]
     assert answered == [4] * len(passages)
     assert len(pairs) == 8 * len(passages)
+
+
+def test_what_is_taught_is_on_other_passages_and_words_in_common_tell_nothing() -> None:
+    taught = near.passages(near.TAUGHT)
+    assert not {one.passage for one in taught} & {pair.passage for pair in near.pairs()}
+    covered: dict[bool, list[float]] = {True: [], False: []}
+    for one in taught:
+        there = words(f"{one.title} {one.passage}")
+        for question in one.questions:
+            assert question.answer in one.passage
+            asked = words(question.question)
+            covered[bool(question.answer)].append(len(asked & there) / len(asked))
+    assert abs(mean(covered[True]) - mean(covered[False])) < 0.1
+    assert 0.8 < len(covered[True]) / len(covered[False]) < 1.25
 
 
 @pytest.mark.parametrize(

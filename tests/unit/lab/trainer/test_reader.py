@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+import safetensors.torch
 import torch
 
 from lab.trainer import checkpoint, reader
-from lab.trainer.errors import BadCheckpoint, BadDataset, BadTarget
+from lab.trainer.errors import BadCheckpoint, BadDataset, BadModel, BadTarget
 from lab.trainer.pairs import Pair
 from lab.trainer.progress import Progress
 from lab.trainer.reader import Recipe, train
@@ -123,6 +124,26 @@ def test_a_killed_run_goes_on_as_if_nothing_had_happened(base: Path, tmp_path: P
     assert run("killed", resume=True) == run("whole")
     with pytest.raises(BadCheckpoint, match="another"):
         run("killed", 3, resume=True)
+
+
+def test_a_run_begins_with_the_weights_of_another(base: Path, tmp_path: Path) -> None:
+    first = tmp_path / "first"
+    train(examples(30), recipe(epochs=2), tmp_path, first, base=base)
+    taught = safetensors.torch.load_file(first / "reader.safetensors")
+    model = Model(base, recipe(), torch.float32)
+    model.set_tensors(taught)
+    for name, tensor in model.tensors().items():
+        torch.testing.assert_close(tensor, taught[name], msg=name)
+
+    told: list[Progress] = []
+    train(examples(30), recipe(), tmp_path / "run", tmp_path / "next", base=base, start=first, on_progress=told.append)
+    layout = Layout(base, max_tokens=64, overlap=16)
+    with torch.inference_mode():
+        untaught = loss(Model(base, recipe(), torch.float32), encode(layout, examples(30), recipe()))
+    assert next(now.loss for now in told if now.phase == "training") < untaught.item()
+    for folder, words in ((tmp_path / "none", "no reader to begin with"), (first, "does not fit")):
+        with pytest.raises(BadModel, match=words):
+            train(examples(30), recipe(rank=2), tmp_path / "other", tmp_path / "third", base=base, start=folder)
 
 
 def test_a_run_keeps_to_its_time(base: Path, tmp_path: Path) -> None:
