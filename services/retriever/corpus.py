@@ -23,7 +23,7 @@ class SearchablePage:
 
     def __init__(self, page: ProcessedPage, dimension: int) -> None:
         chunking = page.chunking()
-        self.left_out = page.left_out
+        self.unread = page.unread
         self.children: list[Chunk] = chunking.children
         self.parents: list[Chunk] = chunking.parents
         self.stems: list[Stems] = stems([chunk.text for chunk in self.children])

@@ -108,7 +108,7 @@ class Engine:
         processed = await self._process({i: request.pages[i] for i in distinct if i not in cached}, options)
         degraded += [page for page in processed.values() if isinstance(page, Degradation)]
         pages = cached | {index: page for index, page in processed.items() if isinstance(page, ProcessedPage)}
-        degraded += filter(None, (_shortfall(index, page, options) for index, page in pages.items()))
+        degraded += filter(None, (_shortfall(index, page) for index, page in pages.items()))
         extracted = time.monotonic()
         batched = await self._turns.submit(partial(self._rank, request, dict(sorted(pages.items())), keys))
         ended = time.monotonic()
@@ -180,14 +180,13 @@ class Engine:
         return _passages(hits, pages, indexes, request.top_n), sum(len(page.children) for page in pages)
 
 
-def _shortfall(index: int, page: ProcessedPage | SearchablePage, options: PageOptions) -> Degradation | None:
+def _shortfall(index: int, page: ProcessedPage | SearchablePage) -> Degradation | None:
     """What `degraded` says of a page that was parsed; None where all its text is searched."""
     stage = f"page:{index}"
     if page.is_empty:
         return Degradation(stage=stage, reason="empty")
-    if page.left_out:
-        detail = f"cut at {options.max_chars:,} characters of text, before the last {page.left_out:,}"
-        return Degradation(stage=stage, reason="skipped", detail=detail)
+    if page.unread:
+        return Degradation(stage=stage, reason="skipped", detail="; ".join(page.unread))
     return None
 
 

@@ -16,7 +16,7 @@ from resiliparse.parse.html import HTMLTree
 from selectolax.lexbor import LexborHTMLParser
 
 from services.retriever.markup import MAX_PAGE_CHARS, clean_line, clean_text, encodable, has_markup, tame
-from services.retriever.tables import Table, find_tables
+from services.retriever.tables import Table, Tables, find_tables
 
 MAX_TITLE_CHARS = 300
 # Less main text than this, in characters or as a share of all text, and all text is taken.
@@ -41,12 +41,14 @@ class Extraction:
         tables: data tables in the order of the page, in Markdown.
         title: the page's name, or the document's title.
         language: the declared primary subtag, such as `en`; may be empty.
+        unread: in words, what of the page was not read.
     """
 
     text: str
     tables: tuple[Table, ...] = ()
     title: str = ""
     language: str = ""
+    unread: tuple[str, ...] = ()
 
 
 def by_resiliparse(html: str) -> str:
@@ -107,17 +109,18 @@ def extract(
         raise ValueError(f"no extractor is named {extractor!r}; there are {', '.join(EXTRACTORS)}")
     title = clean_line(encodable(name), MAX_TITLE_CHARS)
     if not has_markup(html[:max_chars]):
-        return Extraction(clean_text(encodable(entities.unescape(html[:max_chars]))), title=title)
+        unread = (f"cut at {max_chars:,} characters",) if len(html) > max_chars else ()
+        return Extraction(clean_text(encodable(entities.unescape(html[:max_chars]))), title=title, unread=unread)
     tamed = tame(html, max_chars)
     try:
-        text = clean_text(EXTRACTORS[extractor](tamed))
-        document = LexborHTMLParser(tamed)
+        text = clean_text(EXTRACTORS[extractor](tamed.html))
+        document = LexborHTMLParser(tamed.html)
         title = title or _title(document)
-        data_tables = find_tables(document, title) if tables else ()
+        found = find_tables(document, title) if tables else Tables()
         language = _language(document)
     except Exception as error:  # parsers raise errors of any type, from ValueError to RecursionError
         raise ExtractionError(f"{extractor} gave up: {type(error).__name__}") from error
-    return Extraction(text, data_tables, title, language)
+    return Extraction(text, found.tables, title, language, tuple(filter(None, (tamed.unread, found.unread))))
 
 
 def _title(document: LexborHTMLParser) -> str:

@@ -84,13 +84,25 @@ def clean_line(text: str, max_chars: int) -> str:
     return " ".join(clean_text(text[: 8 * max_chars]).split())[:max_chars].rstrip()
 
 
-def tame(html: str, max_chars: int = MAX_PAGE_CHARS) -> str:
+@dataclass(frozen=True, slots=True)
+class Tamed:
+    """A page within all caps; `unread` tells in words what stands behind its end, and is empty where nothing does."""
+
+    html: str
+    unread: str = ""
+
+
+def tame(html: str, max_chars: int = MAX_PAGE_CHARS) -> Tamed:
     """The page within all caps.
 
     Tags beyond a cap of depth are removed and their text stays; a tag with too many attributes loses them all; the page
     ends at `max_chars` characters or at tag `MAX_TAGS`.
     """
-    return _Tamer(encodable(html)[:max_chars]).run()
+    tamer = _Tamer(encodable(html)[:max_chars])
+    tamed = tamer.run()
+    if tamer.is_cut:
+        return Tamed(tamed, f"cut at {MAX_TAGS:,} tags")
+    return Tamed(tamed, f"cut at {max_chars:,} characters of HTML" if len(html) > max_chars else "")
 
 
 @dataclass(slots=True)
@@ -100,6 +112,7 @@ class _Tamer:
     open: dict[str, int] = field(default_factory=dict)
     lists: int = 0
     formatting: int = 0
+    is_cut: bool = False
 
     def run(self) -> str:
         html, search, count, copied = self.html, _TAG.search, 0, 0
@@ -110,7 +123,7 @@ class _Tamer:
             if tag[2] is not None:
                 count += 1
                 if count > MAX_TAGS:
-                    html = html[: tag.start()]
+                    html, self.is_cut = html[: tag.start()], True
                     break
                 name = tag[2].lower()
                 replacement = None

@@ -44,7 +44,7 @@ class ProcessedPage:
     Attributes:
         text: the extracted text; may be empty.
         tables_markdown: all tables, parted by an empty line; the offsets of table chunks are in it.
-        left_out: characters of the text past the limit.
+        unread: in words, what of the page is in neither.
     """
 
     text: str
@@ -52,7 +52,7 @@ class ProcessedPage:
     tables_markdown: str
     child_spans: "array[int]" = field(repr=False)
     parent_spans: "array[int]" = field(repr=False)
-    left_out: int = 0
+    unread: tuple[str, ...] = ()
 
     @property
     def is_empty(self) -> bool:
@@ -126,8 +126,10 @@ def chunk_page(page: Extraction, options: PageOptions) -> ProcessedPage:
         _add_table(table, offset, children, parents)
         offset += len(table.markdown) + len(_BETWEEN_TABLES)
     tables_markdown = _BETWEEN_TABLES.join(table.markdown for table in page.tables)
-    left_out = max(0, len(page.text) - options.max_chars)
-    return ProcessedPage(text, page.title, tables_markdown, children, parents, left_out)
+    unread = page.unread
+    if (over := len(page.text) - options.max_chars) > 0:
+        unread = (*unread, f"cut at {options.max_chars:,} characters of text, before the last {over:,}")
+    return ProcessedPage(text, page.title, tables_markdown, children, parents, unread)
 
 
 def _spans(chunks: list[Chunk]) -> "array[int]":

@@ -42,15 +42,28 @@ class Table:
     markdown: str
     head: int
 
+    @property
+    def rows(self) -> int:
+        """How many rows stand below the header."""
+        return self.markdown.count("\n", self.head) + 1
 
-def find_tables(document: LexborHTMLParser, page: str = "") -> tuple[Table, ...]:
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """The tables of a page; `unread` tells in words that more of them, or more rows, were there."""
+
+    tables: tuple[Table, ...] = ()
+    unread: str = ""
+
+
+def find_tables(document: LexborHTMLParser, page: str = "") -> Tables:
     """The data tables of a document, in its order, up to `MAX_TABLE_CHARS`: the last is cut to the rows that fit.
 
     Omits empty tables and those for layout, which hold a table, have such a role, or a single row or column. A table is
     named by its caption or the heading before it, and by the page's name.
     """
     if document.root is None or document.css_first("table") is None:
-        return ()
+        return Tables()
     document.root.strip_tags(_HIDDEN, recursive=True)
     for node in document.css(_INVISIBLE):
         node.decompose()
@@ -58,44 +71,48 @@ def find_tables(document: LexborHTMLParser, page: str = "") -> tuple[Table, ...]
     tables: list[Table] = []
     heading: LexborNode | None = None
     chars, cells = MAX_TABLE_CHARS, MAX_CELLS
+    is_cut = False
     for node in document.css("h1, h2, h3, h4, h5, h6, table"):
         if node.tag != "table":
             heading = node
             continue
-        if len(tables) == MAX_TABLES or chars <= 0 or cells <= 0:
-            break
         if node.mem_id in layout or node.attributes.get("role") in _PRESENTATION:
             continue
+        if len(tables) == MAX_TABLES or chars <= 0 or cells <= 0:
+            is_cut = True
+            break
         name = next(filter(None, (_text(label, MAX_NAME_CHARS) for label in (node.css_first("caption"), heading))), "")
-        header, rows = read_grid(node, cells)
+        header, rows, is_whole = read_grid(node, cells)
         cells -= max(1, len(header) * (len(rows) + 1))
         table = to_markdown(_name(page, name), header, rows, chars)
+        is_cut |= not is_whole or len(rows) > (0 if table is None else table.rows)
         if table is not None:
             tables.append(table)
             chars -= len(table.markdown)
-    return tuple(tables)
+    limits = f"{MAX_TABLE_CHARS:,} characters, {MAX_CELLS:,} cells or {MAX_TABLES} tables"
+    return Tables(tuple(tables), f"tables cut at {limits}" if is_cut else "")
 
 
-def read_grid(node: LexborNode, max_cells: int) -> tuple[list[str], list[list[str]]]:
-    """Header and rows of a `<table>` as a rectangle: spans filled, without empty rows and columns.
+def read_grid(node: LexborNode, max_cells: int) -> tuple[list[str], list[list[str]], bool]:
+    """Header and rows of a `<table>` as a rectangle, and whether these are all: spans filled, no empty row or column.
 
     A header of several rows is joined column by column. A table with row headers only (first cells `<th>`, as in an
     infobox) has an empty header. Both are empty for less than two columns or two rows, header included.
     """
-    grid, headings = _fill_spans(node, max_cells)
+    grid, headings, is_whole = _fill_spans(node, max_cells)
     headings = [heading for row, heading in zip(grid, headings, strict=True) if any(row)]
     rows = _rectangle(grid)
     if not rows:
-        return [], []
+        return [], [], is_whole
     top = 0
     while top < min(MAX_HEADER_ROWS, len(rows) - 1) and headings[top] == {"th"}:
         top += 1
     if top == 0:
         if {"th", "td"} in headings:
-            return [""] * len(rows[0]), rows
+            return [""] * len(rows[0]), rows, is_whole
         top = 1
     header = [" / ".join(dict.fromkeys(filter(None, column))) for column in zip(*rows[:top], strict=True)]
-    return header, rows[top:]
+    return header, rows[top:], is_whole
 
 
 def _rectangle(grid: Sequence[Sequence[str]]) -> list[list[str]]:
@@ -173,8 +190,8 @@ def _holding_tables(document: LexborHTMLParser) -> set[int]:
     return holding
 
 
-def _fill_spans(node: LexborNode, max_cells: int) -> tuple[list[list[str]], list[set[str]]]:
-    """The texts of each row's cells, and their tags; the table's head has `th` alone."""
+def _fill_spans(node: LexborNode, max_cells: int) -> tuple[list[list[str]], list[set[str]], bool]:
+    """The texts of each row's cells, and their tags, the table's head `th` alone; and whether all rows are there."""
     for block in node.css("br, div, li, p"):
         # Cells are read without a separator, lest H<sub>2</sub>O falls apart; what starts a line needs one.
         block.insert_before(" ")
@@ -206,10 +223,10 @@ def _fill_spans(node: LexborNode, max_cells: int) -> tuple[list[list[str]], list
         hanging = {column: (text, more - 1) for column, (text, more) in hanging.items() if more > 1} | spans
         max_cells -= max(1, len(row))
         if max_cells < 0:
-            break
+            return grid, headings, False
         grid.append(row)
         headings.append({"th"} if in_head else tags)
-    return grid, headings
+    return grid, headings, True
 
 
 def _hang(row: list[str], hanging: dict[int, tuple[str, int]], *, to_end: bool = False) -> None:

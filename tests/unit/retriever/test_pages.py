@@ -3,12 +3,14 @@
 import pickle
 from pathlib import Path
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
 from tokenizers.pre_tokenizers import Whitespace
 
+from services.retriever import markup, tables
 from services.retriever.chunk import CHUNKERS
 from services.retriever.extract import EXTRACTORS
 from services.retriever.pages import PageOptions, content_key, drop_duplicates, process_page
@@ -92,7 +94,18 @@ def test_options_reach_their_stage(tmp_path: Path) -> None:
     assert tokens.parents == []
     assert all(child.parent is None for child in tokens.children)
     whole, cut = process_page(PAGE, PageOptions()), process_page(PAGE, PageOptions(max_chars=100))
-    assert (whole.text[:100].rstrip(), len(whole.text) - 100) == (cut.text, cut.left_out)
+    over = f"cut at 100 characters of text, before the last {len(whole.text) - 100:,}"
+    assert (whole.unread, cut.unread, cut.text) == ((), (over,), whole.text[:100].rstrip())
+
+
+def test_what_is_not_read_of_tables_and_tags_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = "<table><tr><th>a<th>b" + "<tr><td>1<td>2" * 40 + "</table>"
+    assert process_page(table, PageOptions()).unread == ()
+    assert process_page(table, PageOptions(tables=False)).unread == ()
+    monkeypatch.setattr(tables, "MAX_CELLS", 50)
+    monkeypatch.setattr(markup, "MAX_TAGS", 90)
+    told = process_page(table, PageOptions()).unread
+    assert told == ("cut at 90 tags", "tables cut at 60,000 characters, 50 cells or 200 tables")
 
 
 @steady

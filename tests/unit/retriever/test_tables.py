@@ -14,13 +14,14 @@ steady = settings(derandomize=True, deadline=None, max_examples=100)
 
 
 def tables(html: str, page: str = "") -> tuple[Table, ...]:
-    return find_tables(LexborHTMLParser(html), page)
+    return find_tables(LexborHTMLParser(html), page).tables
 
 
 def grid(html: str) -> tuple[list[str], list[list[str]]]:
     node = LexborHTMLParser(html).css_first("table")
     assert node is not None
-    return read_grid(node, module.MAX_CELLS)
+    header, rows, _ = read_grid(node, module.MAX_CELLS)
+    return header, rows
 
 
 def parse_row(line: str) -> list[str]:
@@ -128,15 +129,19 @@ def test_characters_of_all_tables_are_capped_by_rows(
 ) -> None:
     monkeypatch.setattr(module, "MAX_TABLE_CHARS", max_chars)
     html = "<table><tr><th>a<th>b" + "".join(f"<tr><td>{n}<td>{n}" for n in range(100)) + "</table>"
-    results = tables(html * 2)
+    found = find_tables(LexborHTMLParser(html * 2))
+    results = found.tables
     assert [len(parse(table.markdown)) - 1 for table in results] == rows
+    assert bool(found.unread) == (sum(rows) < 200)
     assert sum(len(table.markdown) for table in results) <= max_chars
 
 
 def test_huge_tables_are_cut_by_cells(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MAX_TABLE_CHARS", 10**9)
-    (table,) = tables("<table><tr><th>a<th>b" + "<tr><td>1<td>2" * 30_000 + "</table>")
+    found = find_tables(LexborHTMLParser("<table><tr><th>a<th>b" + "<tr><td>1<td>2" * 30_000 + "</table>"))
+    (table,) = found.tables
     assert 2 * len(parse(table.markdown)) <= module.MAX_CELLS
+    assert "20,000 cells" in found.unread
 
 
 def test_spans_do_not_multiply_text() -> None:
