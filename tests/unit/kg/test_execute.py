@@ -80,6 +80,7 @@ FACTS: dict[str, list[tuple[str, ...]]] = {
         ('get_stock_price("zzt","latest")["close"]', "10:49; $11.11", "$55.00; $99.00"),
         ('get_stock_price("zzt","today")["close"]', "10:49; $11.11", "$99.00"),
         ('get_stock_price("zzt","today")["open"]', "2024-02-28; $10.70"),
+        ('get_stock_price("zzt","latest")["open"]', "2024-02-28; $10.70", "10:49"),
         ('AVG get_stock_price("zzt","this week")["high"]', "$11.60; from 2 values; 2024-02-26 to 2024-02-27", "99"),
         ('SUM get_stock_price("zzt","last week")["volume"]', "4,014 shares; from 4 values"),
         ('MAX get_stock_price("zzt","last week")["high"]', "highest; $11.60; 2024-02-23"),
@@ -244,12 +245,16 @@ def test_a_question_after_the_snapshot_is_stale(executor: Executor) -> None:
     assert "2024-02-27" in words([outcome])
 
 
-def test_before_the_market_opens_the_last_close_is_said_to_be_that(executor: Executor) -> None:
+@pytest.mark.parametrize("time", ["latest", "today"])
+def test_before_the_market_opens_the_last_close_is_said_to_be_that(executor: Executor, time: str) -> None:
     early = ASKED - timedelta(hours=3)
-    (outcome,) = run(executor, "finance", 'get_stock_price("zzt","latest")["close"]', early)
+    (outcome,) = run(executor, "finance", f'get_stock_price("zzt","{time}")["close"]', early)
     facts = words([outcome])
     assert "$10.53" in facts
     assert "had not opened" in facts
+    (outcome,) = run(executor, "finance", f'get_stock_price("zzt","{time}")["open"]', early)
+    assert "$10.70" not in words([outcome])
+    assert "had not opened" in words([outcome])
 
 
 @pytest.mark.parametrize(

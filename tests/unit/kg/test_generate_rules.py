@@ -71,6 +71,7 @@ def test_the_longest_name_wins_and_asking_words_are_none(small_graph: Engine) ->
         ("close the day before yesterday", "day before yesterday"), ("days in q4 2023 when it fell", "q4 2023"),
         ("open on the most recent friday", "most recent friday"), ("the day that the market was open", ""),
         ("days of the first week of january 2024", "first week of january 2024"),
+        ("close on 1 decembre 2023", ""), ("close on 1 december 2023", "1 december 2023"),
     ],
 )  # fmt: skip
 def test_times_are_found_as_they_are_said(text: str, time: str) -> None:

@@ -21,7 +21,8 @@ def trading_day(scope: Scope) -> None:
     window = scope.windows.get("time")
     newest = "get_stock_latest" in (scope.function.name, scope.instead_of)
     if newest or (window is not None and window.kind == "latest"):
-        _latest(scope, window)
+        if window is None or not _is_todays_open(scope, window.now):
+            _latest(scope, window)
         return
     now = window.now if window is not None else scope.now
     tickers = scope.entities.get("name", ())
@@ -70,14 +71,30 @@ def _latest(scope: Scope, window: Window | None) -> None:
     _note_if_stale(scope, tickers, now.date(), now)
 
 
+def _is_todays_open(scope: Scope, now: datetime) -> bool:
+    """Narrow prices to the day of the question where its open is asked for and known; whether it is.
+
+    Nobody asks for the open of a minute.
+    """
+    if scope.projected != {"open"} or scope.function.name != "get_stock_price" or now.time() < MARKET_OPENS:
+        return False
+    price_daily, today = scope.tables["price_daily"], now.date().isoformat()
+    has_bar = price_daily.c.ticker.in_(scope.entities.get("name", ())) & (price_daily.c.date == today)
+    if scope.scalar(select(price_daily.c.date).where(has_bar).limit(1)) is None:
+        return False
+    scope.narrow(scope.columns["date"] == today)
+    return True
+
+
 def _day(scope: Scope, window: Window, tickers: tuple[str, ...]) -> None:
     day = window.start
     assert day is not None  # noqa: S101 - checked by the caller
     now = window.now
     columns = scope.columns
-    if day == now.date() and now.time() < MARKET_CLOSES and scope.projected != {"open"}:
+    if day == now.date() and now.time() < MARKET_CLOSES:
         # Only the open of a running day is final; anything else is the newest price.
-        _latest(scope, window)
+        if not _is_todays_open(scope, now):
+            _latest(scope, window)
         return
     price_daily = scope.tables["price_daily"]
     has_row: ColumnElement[bool] = price_daily.c.ticker.in_(tickers)

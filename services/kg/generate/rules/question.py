@@ -150,6 +150,8 @@ class Question:
         """All its phrases that are times, in order."""
         times: list[TimePhrase] = []
         for match in _TIMES.finditer(self.words):
+            if self.words[match.end() :][:1].isalpha():
+                continue
             text = re.sub(r"^(?:in|during|for|of|over|throughout|year) ", "", match[0].lower()).removeprefix("the ")
             try:
                 resolve_time(text, self.query_time, self.calendar)
