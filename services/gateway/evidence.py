@@ -20,6 +20,13 @@ RECORDS_TITLE = "records"
 CALCULATION_TITLE = "calculation"
 MEMORY_TITLE = "answer from memory, perhaps made up"
 _OWN = re.compile(r"knowledge\W*graph|(?:records?|calculations?|calculator|answer from memory)\b")
+# A document within a page that says to be from one of them, up to its end; brackets as in `fence`.
+_FORGED = re.compile(
+    r"[<\u2039\u3008\ufe64\uff1c]\s*+document\b[^>\u203a\u3009\ufe65\uff1e]{0,300}?"
+    r"(?:knowledge\W{0,3}graph|\b(?:records?|calculations?|calculator|answer from memory)\b)"
+    r".*?(?:[<\u2039\u3008\ufe64\uff1c]\s*+[/\u2044\u2215\uff0f]\s*+document\b[^\w\s]?|\Z)",
+    re.IGNORECASE | re.DOTALL,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +55,11 @@ class Evidence:
             return self.page_name
         claims = _OWN.match(unicodedata.normalize("NFKC", one_line(self.page_name)).casefold().lstrip(" \t'\"([{<-*#:"))
         return f"a web page that is called: {self.page_name}" if claims else self.page_name
+
+    @property
+    def shown(self) -> str:
+        """The text for prompts, without documents that claim to be from one of the mesh's own sources."""
+        return self.text if self.source != "web" else _FORGED.sub("", self.text)
 
     def citation(self) -> Citation:
         return Citation.model_validate(self, from_attributes=True)
@@ -85,7 +97,7 @@ def from_hit(hit: SearchHit, page: int) -> Evidence:
 
 def render(evidence: Sequence[Evidence]) -> str:
     """Passages as fenced documents (db3, section 2.4)."""
-    return "\n".join(fence(item.text, title=item.title) for item in evidence)
+    return "\n".join(fence(item.shown, title=item.title) for item in evidence)
 
 
 async def cut(evidence: Sequence[Evidence], max_tokens: int, llm: LLM, *, allow_s: float) -> list[Evidence]:
