@@ -33,7 +33,7 @@ Result = TypeVar("Result")
 CALL_S = 60.0
 # Overloaded, not ready, out of time: the same request may do better a little later.
 PASSING = frozenset({429, 503, GATEWAY_TIMEOUT})
-NOT_FOUND = 404
+FORBIDDEN, NOT_FOUND = 403, 404
 RETRIES = 5
 PAUSE_S = 1.0
 # How long the retriever keeps a file's sender waiting, and how often one that takes longer is asked for.
@@ -50,7 +50,16 @@ class CollectionClient(Caller):
         super().__init__("retriever", url, CALL_S, token=token, key=key, transport=transport)
 
     def create(self, name: str, request: CreateCollection) -> CollectionInfo:
-        return self.call("PUT", f"/collections/{name}", CollectionInfo, request)
+        """Make a collection, unless it is there; a key that may only write finds it as it is."""
+        try:
+            return self.call("PUT", f"/collections/{name}", CollectionInfo, request)
+        except Refused as error:
+            if error.problem.status != FORBIDDEN:
+                raise
+            try:
+                return self.call("GET", f"/collections/{name}", CollectionInfo)
+            except Refused:
+                raise error from None
 
     def all(self) -> tuple[CollectionInfo, ...]:
         return self.call("GET", "/collections", Collections).collections

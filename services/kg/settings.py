@@ -15,7 +15,7 @@ class KgSettings(KitSettings, MeshUrls, EncoderSettings):
     kg_database: str = Field("sqlite:///models/kg.sqlite", min_length=1, repr=False)
     # Seconds between checks whether the store answers, and whether a load has replaced the graph.
     kg_follow_s: float = Field(5.0, ge=0.05, le=60.0)
-    # A folder of folders, each a domain of one's own: see docs/knowledge-graph.md. A broken one stops the start.
+    # A folder of folders, each a domain of one's own: see docs/your-own-domain.md. A broken one stops the start.
     kg_domains: OrNone[Path] = None
     # Root of a running CRAG mock API: programs then run over its data, not over the database, and rules, which need the
     # names of the database, write them less well.

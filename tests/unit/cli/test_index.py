@@ -192,6 +192,23 @@ def test_nothing_to_read_is_wrong_usage(tmp_path: Path) -> None:
             files_in(path)
 
 
+@pytest.mark.parametrize("is_there", [True, False])
+def test_a_key_that_may_only_write_fills_a_collection_that_is_there(
+    retriever: Retriever, corpus: Path, is_there: bool
+) -> None:
+    def answers(request: httpx.Request) -> httpx.Response | None:
+        if request.method == "PUT":
+            return problem(403, "this key may not operate")
+        if request.method == "GET":
+            return httpx.Response(200, content=INFO.model_dump_json()) if is_there else problem(404)
+        return None
+
+    retriever.answers = answers
+    result = CliRunner().invoke(app, ["index", str(corpus), "-c", "corpus"])
+    assert (result.exit_code == 0, len(retriever.documents)) == ((True, 5) if is_there else (False, 0))
+    assert is_there or "may not operate" in result.output
+
+
 def test_index_makes_the_collection_and_fills_it(retriever: Retriever, corpus: Path) -> None:
     result = CliRunner().invoke(
         app, ["index", str(corpus), "-c", "corpus", "--encoder", "tiny", "--whole", "--index-field", "year:integer"]

@@ -43,8 +43,9 @@ class KgRequest(Contract):
     )
     mode: KgMode = Field(
         "auto",
-        description="Who writes the program: the LLM in the regularized language, the LLM as function calls, or rules "
-        "without an LLM. `auto` is `program` where the LLM was taught to write programs, else `rules`.",
+        description="Who writes the program: the LLM in the regularized language, as function calls or as SQL, or "
+        "rules without an LLM. `auto` is rules first, then the LLM where it was taught to write programs, or as SQL "
+        "for a domain of your own.",
     )
     max_tokens: int = Field(1_000, ge=50, le=4_000, description="Cap of the facts' text, in generator tokens.")
 
