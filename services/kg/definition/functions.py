@@ -113,10 +113,14 @@ def build(target: type[T], part: Part, /, **values: Any) -> T:
 
 
 def check_facets(functions: Mapping[str, Function], name: str) -> None:
-    """Check that the facets of a function name functions and keys."""
+    """Check that the facets of a function name functions and keys, and that those functions take what it is about."""
+    about = next((one for one in functions[name].parameters[:1] if one.entities), None)
     for facet, one in functions[name].facets.items():
         place = ("facets", facet)
         _check_name(one.function, functions, "function", *place, "function")
+        taken = functions[one.function].parameters
+        if about and not any(other.name == about.name or other.entities == about.entities for other in taken):
+            raise BrokenPart(f"{one.function} takes no {about.name}, which {name} is about", *place, "function")
         keys = {key.name for key in functions[one.function].keys}
         for field, named in (("show", one.show), ("where", one.where)):
             for key in named:

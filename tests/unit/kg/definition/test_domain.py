@@ -3,6 +3,7 @@
 import re
 import shutil
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,8 @@ from sqlalchemy import Engine, create_engine, insert
 
 from services.kg.app import create_app
 from services.kg.definition.domain import STORE, read_catalogue, read_domain
-from services.kg.definition.folder import BrokenDomain
+from services.kg.definition.folder import BrokenDomain, BrokenPart
+from services.kg.definition.functions import check_facets
 from services.kg.domains import BUNDLED, CATALOGUE
 from services.kg.entities import NameIndex
 from services.kg.execute import Executor
@@ -189,6 +191,15 @@ def test_what_is_wrong_is_named(
     fault = caught.value.faults[0]
     assert (fault.file, fault.line) == (str(folder / file), line)
     assert key in fault.key
+
+
+def test_a_facet_is_of_a_function_that_takes_what_the_other_is_about(catalogue: Catalogue) -> None:
+    functions = {one.name: one for one in catalogue.functions if one.domain == "elements"}
+    check_facets(functions, "get_element")
+    finders = functions["get_discoverers"]
+    functions["get_discoverers"] = replace(finders, parameters=finders.parameters[1:])
+    with pytest.raises(BrokenPart, match="get_discoverers takes no element, which get_element is about"):
+        check_facets(functions, "get_element")
 
 
 def test_all_that_is_wrong_is_named_at_once(edit: Edit) -> None:
