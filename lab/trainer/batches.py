@@ -13,8 +13,8 @@ from lab.trainer.encode import Encoded
 # Batches whose examples are sorted together: enough that rows of a batch are of one length, few enough that the
 # lengths of neighbouring steps stay mixed.
 POOLED_BATCHES = 48
-# Prompts with so much of their tokens in common, behind what all prompts begin with, stand in batches of their own.
-ALIKE = 0.6
+# Prompts with so much in common behind what all prompts begin with, and so many tokens, stand in batches of their own.
+ALIKE, MIN_ALIKE = 0.6, 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,8 +124,8 @@ def alike(items: Sequence[Encoded], prefix: int) -> tuple[list[list[Encoded]], l
     """
     bundles: list[list[Encoded]] = []
     for item in sorted(items, key=attrgetter("prompt")):
-        own = len(item.prompt) - prefix
-        if bundles and common_prefix((bundles[-1][0], item)) - prefix >= ALIKE * own:
+        enough = max(MIN_ALIKE, ALIKE * (len(item.prompt) - prefix))
+        if bundles and common_prefix((bundles[-1][0], item)) - prefix >= enough:
             bundles[-1].append(item)
         else:
             bundles.append([item])

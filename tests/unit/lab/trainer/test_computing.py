@@ -245,15 +245,15 @@ def test_epochs_differ_and_repeat_for_a_seed() -> None:
 
 
 def test_what_is_asked_about_one_document_is_read_together() -> None:
-    documents = [(1, 2, *range(100 * number, 100 * number + 60)) for number in range(3, 9)]
+    documents = [(1, 2, *range(100 * number, 100 * number + 80)) for number in range(3, 9)]
     asked = [encoded((*document, 1, question), (9,)) for question in range(10, 15) for document in documents]
-    lonely = [encoded((1, 2, *range(start, start + 61)), (9,)) for start in (1000, 2000)]
+    lonely = [encoded((1, 2, *range(start, start + 81)), (9,)) for start in (1000, 2000)]
     batches = epoch_batches([*asked, *lonely], max_tokens=130, prefix=2, seed=0, epoch=0)
-    documents_of = [{item.prompt[:62] for item in batch} for batch in batches if batch[0] in asked]
+    documents_of = [{item.prompt[:82] for item in batch} for batch in batches if batch[0] in asked]
     assert all(len(documents) == 1 for documents in documents_of)
     assert len(documents_of) == len(documents)
     # A document and what follows it are computed once for the five questions, each of one token and its reply.
-    assert sum(collate(batch).size for batch in batches if batch[0] in asked) == 6 * (63 + 5 * 2)
+    assert sum(collate(batch).size for batch in batches if batch[0] in asked) == 6 * (83 + 5 * 2)
     # Nothing that is common to all prompts makes them alike.
     assert {len(batch) for batch in batches if batch[0] in lonely} <= {1, 2}
 
