@@ -95,8 +95,7 @@ def epoch_batches(
     order.shuffle(shuffled)
     mean = sum(map(len, shuffled)) / len(shuffled) - prefix
     pooled = max(1, round(POOLED_BATCHES * max_tokens / max(1.0, mean)))
-    bundles, others = alike(shuffled, prefix)
-    batches = [batch for bundle in bundles for batch in _filled(bundle, max_tokens, common_prefix(bundle))]
+    batches, others = _bundled(shuffled, max_tokens, prefix)
     for start in range(0, len(others), pooled):
         batches += _filled(others[start : start + pooled], max_tokens, prefix)
     order.shuffle(batches)
@@ -109,18 +108,14 @@ def packed(items: Sequence[Encoded], *, max_tokens: int, prefix: int) -> list[li
     Args:
         prefix: what all prompts of the set begin with, in tokens.
     """
-    bundles, others = alike(items, prefix)
-    batches = [batch for bundle in bundles for batch in _filled(bundle, max_tokens, common_prefix(bundle))]
+    batches, others = _bundled(items, max_tokens, prefix)
     return [*batches, *_filled(others, max_tokens, prefix)]
 
 
-def alike(items: Sequence[Encoded], prefix: int) -> tuple[list[list[Encoded]], list[Encoded]]:
-    """Bundles of examples whose prompts are the same but for their ends, as questions about one document are; the rest.
+def _bundled(items: Sequence[Encoded], max_tokens: int, prefix: int) -> tuple[list[list[Encoded]], list[Encoded]]:
+    """Batches of examples whose prompts are the same but for their ends, as questions about one document are; the rest.
 
-    In a batch what a bundle has in common is computed once: ten questions about a passage cost as much as two.
-
-    Args:
-        prefix: what all prompts of the set begin with, in tokens.
+    What such a batch has in common is computed once: ten questions about a passage cost as much as two.
     """
     bundles: list[list[Encoded]] = []
     for item in sorted(items, key=attrgetter("prompt")):
@@ -130,7 +125,9 @@ def alike(items: Sequence[Encoded], prefix: int) -> tuple[list[list[Encoded]], l
         else:
             bundles.append([item])
     lonely = {id(bundle[0]) for bundle in bundles if len(bundle) == 1}
-    return [bundle for bundle in bundles if len(bundle) > 1], [item for item in items if id(item) in lonely]
+    several = (bundle for bundle in bundles if len(bundle) > 1)
+    batches = [batch for bundle in several for batch in _filled(bundle, max_tokens, common_prefix(bundle))]
+    return batches, [item for item in items if id(item) in lonely]
 
 
 def _filled(items: Sequence[Encoded], max_tokens: int, prefix: int) -> list[list[Encoded]]:

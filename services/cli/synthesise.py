@@ -53,7 +53,7 @@ def synthesise(
         raise typer.BadParameter("is for --task answer, and of no domain", param_hint="--near-share")
     share = parse_shard(shard)
     with ends(problem=(BadDataset,)):
-        shares = {"prose_share": prose_share if prose else 0.0, "near_share": near_share}
+        shares = {"prose_share": prose_share, "near_share": near_share}
         source = examples(task, show or count, seed, share, domain=domain, prose=prose, **shares)
         if show:
             for example in source:
@@ -137,9 +137,9 @@ def examples(
     from lab.trainer.synthesise import answers
     from lab.trainer.synthesise.reading import dense, records
 
-    reading = dense.generate(round(count * near_share), seed)
-    if prose:
-        reading += records.generate(pairs.read([prose]), round(count * prose_share), seed)
+    reading = dense.generate(round(count * near_share), seed) if near_share else []
+    if prose and (about_prose := round(count * prose_share)):
+        reading += records.generate(pairs.read([prose]), about_prose, seed)
     made_up = records.mingled(reading, count, seed) if reading else answers.generate(count, seed, domain)
     return _answers(made_up, seed, share)
 

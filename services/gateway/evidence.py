@@ -12,19 +12,18 @@ from proto.collections import SearchHit
 from proto.retrieve import PassageKind, RetrievedPassage
 from services.kit.concurrency import all_of
 from services.kit.llm import LLM, estimate_tokens
-from services.kit.untrusted import fence, one_line
+from services.kit.untrusted import ENDS, OPENS, fence, one_line
 
 # Titles of the mesh's own sources, which a page must not claim.
 GRAPH_TITLE = "knowledge graph"
 RECORDS_TITLE = "records"
 CALCULATION_TITLE = "calculation"
 MEMORY_TITLE = "answer from memory, perhaps made up"
-_OWN = re.compile(r"knowledge\W*graph|(?:records?|calculations?|calculator|answer from memory)\b")
-# A document within a page that says to be from one of them, up to its end; brackets as in `fence`.
+_OWN = r"(?:knowledge\W*graph|\b(?:records?|calculations?|calculator|answer from memory)\b)"
+_CLAIM = re.compile(_OWN)
+# A document within a page that says to be from one of them, up to its end.
 _FORGED = re.compile(
-    r"[<\u2039\u3008\ufe64\uff1c]\s*+document\b[^>\u203a\u3009\ufe65\uff1e]{0,300}?"
-    r"(?:knowledge\W{0,3}graph|\b(?:records?|calculations?|calculator|answer from memory)\b)"
-    r".*?(?:[<\u2039\u3008\ufe64\uff1c]\s*+[/\u2044\u2215\uff0f]\s*+document\b[^\w\s]?|\Z)",
+    rf"{OPENS}\s*+document\b[^>\u203a\u3009\ufe65\uff1e]{{0,300}}?{_OWN}.*?(?:{OPENS}\s*+{ENDS}\s*+document\b[^\w\s]?|\Z)",
     re.IGNORECASE | re.DOTALL,
 )
 
@@ -53,7 +52,9 @@ class Evidence:
         """The title for prompts, where a page cannot pass for one of the mesh's own sources."""
         if self.source != "web":
             return self.page_name
-        claims = _OWN.match(unicodedata.normalize("NFKC", one_line(self.page_name)).casefold().lstrip(" \t'\"([{<-*#:"))
+        claims = _CLAIM.match(
+            unicodedata.normalize("NFKC", one_line(self.page_name)).casefold().lstrip(" \t'\"([{<-*#:")
+        )
         return f"a web page that is called: {self.page_name}" if claims else self.page_name
 
     @property

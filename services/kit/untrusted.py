@@ -22,7 +22,9 @@ _CONTROL_TOKEN = re.compile(
     re.IGNORECASE,
 )
 _HALF_TOKEN = re.compile(r"<[|\uff5c]|[|\uff5c]>|</?(?=\w{1,20}>)|\[/?(?=[A-Z_]{4,20}\])", re.IGNORECASE)
-_FENCE = re.compile(r"[<\u2039\u3008\ufe64\uff1c](?=\s*+(?:[/\u2044\u2215\uff0f]\s*+)?document\b)", re.IGNORECASE)
+# What opens a tag, and what begins its end, or looks so.
+OPENS, ENDS = "[<\u2039\u3008\ufe64\uff1c]", "[/\u2044\u2215\uff0f]"
+_FENCE = re.compile(rf"{OPENS}(?=\s*+(?:{ENDS}\s*+)?document\b)", re.IGNORECASE)
 
 
 def harmless(text: str) -> str:

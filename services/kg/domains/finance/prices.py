@@ -20,12 +20,16 @@ def trading_day(scope: Scope) -> None:
     """Narrow prices to the trading days that the time means, and note which those are."""
     window = scope.windows.get("time")
     newest = "get_stock_latest" in (scope.function.name, scope.instead_of)
-    if newest or (window is not None and window.kind == "latest"):
-        if window is None or not _is_todays_open(scope, window.now):
-            _latest(scope, window)
-        return
     now = window.now if window is not None else scope.now
     tickers = scope.entities.get("name", ())
+    if newest or (window is not None and window.kind == "latest"):
+        of_tickers = scope.tables["price_daily"].c.ticker.in_(tickers)
+        if not newest and _asks_for_todays_open(scope, now) and _has_bar(scope, of_tickers, now.date()):
+            # Nobody asks for the open of a minute.
+            scope.narrow(scope.columns["date"] == now.date().isoformat())
+        else:
+            _latest(scope, window)
+        return
     columns = scope.columns
     if window is None:
         scope.narrow(columns["date"] < now.date().isoformat())
@@ -71,19 +75,17 @@ def _latest(scope: Scope, window: Window | None) -> None:
     _note_if_stale(scope, tickers, now.date(), now)
 
 
-def _is_todays_open(scope: Scope, now: datetime) -> bool:
-    """Narrow prices to the day of the question where its open is asked for and known; whether it is.
+def _asks_for_todays_open(scope: Scope, now: datetime) -> bool:
+    """Whether the open of a day that has begun is all that is asked for: of a running day nothing else is final."""
+    return scope.projected == {"open"} and now.time() >= MARKET_OPENS
 
-    Nobody asks for the open of a minute.
-    """
-    if scope.projected != {"open"} or scope.function.name != "get_stock_price" or now.time() < MARKET_OPENS:
-        return False
-    price_daily, today = scope.tables["price_daily"], now.date().isoformat()
-    has_bar = price_daily.c.ticker.in_(scope.entities.get("name", ())) & (price_daily.c.date == today)
-    if scope.scalar(select(price_daily.c.date).where(has_bar).limit(1)) is None:
-        return False
-    scope.narrow(scope.columns["date"] == today)
-    return True
+
+def _has_bar(scope: Scope, bars: ColumnElement[bool], day: date) -> bool:
+    """Whether one of some daily bars is of a day."""
+    price_daily = scope.tables["price_daily"]
+    return (
+        scope.scalar(select(price_daily.c.date).where(bars, price_daily.c.date == day.isoformat()).limit(1)) is not None
+    )
 
 
 def _day(scope: Scope, window: Window, tickers: tuple[str, ...]) -> None:
@@ -91,17 +93,15 @@ def _day(scope: Scope, window: Window, tickers: tuple[str, ...]) -> None:
     assert day is not None  # noqa: S101 - checked by the caller
     now = window.now
     columns = scope.columns
-    if day == now.date() and now.time() < MARKET_CLOSES:
-        # Only the open of a running day is final; anything else is the newest price.
-        if not _is_todays_open(scope, now):
-            _latest(scope, window)
+    if day == now.date() and now.time() < MARKET_CLOSES and not _asks_for_todays_open(scope, now):
+        _latest(scope, window)
         return
     price_daily = scope.tables["price_daily"]
     has_row: ColumnElement[bool] = price_daily.c.ticker.in_(tickers)
     if day != now.date():
         # The last bar of a snapshot may be partial.
         has_row &= ~price_daily.c.is_partial
-    if scope.scalar(select(price_daily.c.date).where(has_row, price_daily.c.date == day.isoformat()).limit(1)):
+    if _has_bar(scope, has_row, day):
         scope.narrow(columns["date"] == day.isoformat())
         return
     after = select(func.min(price_daily.c.date)).where(

@@ -22,7 +22,8 @@ _ONE = r"(?:first|second|third|fourth|last|final|1st|2nd|3rd|4th)"
 _YEAR = r"(?:18|19|20)\d\d"
 # Times as people say them, longer first; each is checked with the resolver before it is used.
 _TIMES = re.compile(
-    "|".join(
+    "(?:"
+    + "|".join(
         (
             rf"{_YEAR}-\d\d-\d\d",
             rf"{_YEAR}-\d\d(?!\d)",
@@ -41,7 +42,8 @@ _TIMES = re.compile(
             r"next (?:week|month|time|game|match)",
             rf"(?:in|during|for|of|over|throughout|year) {_YEAR}(?![\d-])",
         )
-    ),
+    )
+    + r")(?![^\W\d_])",
     re.IGNORECASE,
 )
 # "the most recent day that the market was open for trading"
@@ -150,8 +152,6 @@ class Question:
         """All its phrases that are times, in order."""
         times: list[TimePhrase] = []
         for match in _TIMES.finditer(self.words):
-            if self.words[match.end() :][:1].isalpha():
-                continue
             text = re.sub(r"^(?:in|during|for|of|over|throughout|year) ", "", match[0].lower()).removeprefix("the ")
             try:
                 resolve_time(text, self.query_time, self.calendar)
