@@ -43,6 +43,11 @@ class Passage(BaseModel):
     passage: str
     questions: tuple[Question, ...]
 
+    @property
+    def article(self) -> str:
+        """What passages of one text have in common: "taught-a-1.2" is the second of "taught-a-1"."""
+        return self.id.partition(".")[0]
+
 
 def passages(file: Traversable) -> list[Passage]:
     """The passages of a set."""
