@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.functional import scaled_dot_product_attention
 from transformers import AttentionInterface, PreTrainedModel
 from transformers.masking_utils import AttentionMaskInterface
@@ -67,9 +68,10 @@ def _attend(query: Tensor, key: Tensor, value: Tensor, scaling: float) -> Tensor
     length, places = query.shape[2], key.shape[2]
     hidden = torch.ones(length, places, dtype=torch.bool, device=query.device).triu_(places - length + 1)
     if query.device.type != "cpu" or places > MAX_DENSE_KEYS:
-        # Told of grouped queries, torch takes its plain kernel: its memory-efficient one, which copied keys would get,
-        # gave gradients that are no numbers on an H100 (torch 2.11, bf16, after some twenty steps).
-        return scaled_dot_product_attention(query, key, value, attn_mask=~hidden, scale=scaling, enable_gqa=True)
+        # Of its kernels the plain one: the others, which it would choose on an H100, gave gradients that are no numbers
+        # (torch 2.11, bf16, within twenty steps).
+        with sdpa_kernel(SDPBackend.MATH):
+            return scaled_dot_product_attention(query, key, value, attn_mask=~hidden, scale=scaling, enable_gqa=True)
     rows, heads, _, size = query.shape
     groups = heads // key.shape[1]
     # The query heads of one key head stand one below the other, so that no key is copied for them.

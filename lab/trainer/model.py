@@ -15,6 +15,7 @@ from transformers.utils.logging import disable_progress_bar
 from lab.trainer.errors import BadModel
 from lab.trainer.lora import MaskPool, quicken, with_adapter
 from lab.trainer.recipe import Recipe
+from services.kit import extras
 from services.kit.precision import choose_precision
 
 
@@ -100,7 +101,7 @@ def load(path: Path | str, *, name: str, threads: int = 2, four_bit: bool = Fals
                 "4-bit weights are computed with on CUDA alone, and there is none here: leave out --four-bit"
             )
         if not importlib.util.find_spec("bitsandbytes"):
-            raise BadModel("4-bit weights need bitsandbytes: pip install 'cragmesh[four-bit]'")
+            raise BadModel(f"4-bit weights need bitsandbytes: {extras.command('four-bit')}")
         from transformers import BitsAndBytesConfig
 
         options["quantization_config"] = BitsAndBytesConfig(  # type: ignore[no-untyped-call]

@@ -23,6 +23,8 @@ from services.kit.files import write_whole
 from services.kit.reader import CARD
 
 _FOLDER = files("lab.trainer") / "data" / "near"
+# Of all pairs: their texts are of some three hundred kinds, and a reader's card counts pairs by kind.
+KIND = "dense"
 FITTED, TAUGHT = _FOLDER / "fitted.jsonl", _FOLDER / "taught.jsonl"
 
 
@@ -57,7 +59,7 @@ def passages(file: Traversable) -> list[Passage]:
 def pairs(file: Traversable = FITTED) -> list[Pair]:
     """All questions of a set, each with its passage; those on one passage stand together."""
     return [
-        Pair(id=f"{one.id}-near{number}", kind=one.kind, title=one.title, passage=one.passage, **question.model_dump())
+        Pair(id=f"{one.id}-near{number}", kind=KIND, title=one.title, passage=one.passage, **question.model_dump())
         for one in passages(file)
         for number, question in enumerate(one.questions)
     ]

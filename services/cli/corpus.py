@@ -17,7 +17,7 @@ from pydantic import TypeAdapter, ValidationError
 from proto.base import MAX_PAGE_CHARS
 from proto.collections import MAX_FIELDS, MAX_FILE_BYTES, MEDIA_TYPES, Document, DocumentFormat, FieldName
 from services.cli.questions import MAX_PAGE_BYTES, BadInput, decode
-from services.kit import jsonl
+from services.kit import extras, jsonl
 
 FORMATS: dict[str, DocumentFormat] = {
     ".html": "html",
@@ -235,7 +235,7 @@ def _rows(path: Path, name: str, keys: Keys, source: str) -> Iterator[Entry]:
     try:
         from pyarrow import ArrowException, parquet
     except ImportError:
-        yield Entry(name, 0, problem="Parquet is read by pyarrow: pip install 'cragmesh[ray]'")
+        yield Entry(name, 0, problem=f"Parquet is read by pyarrow: {extras.command('ray')}")
         return
     unnamed: Counter[str] = Counter()
     number = 0

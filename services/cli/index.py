@@ -25,6 +25,7 @@ from services.cli.questions import BadInput
 from services.cli.services import root
 from services.cli.settings import CliSettings
 from services.cli.sync import Plan, compare, move, stored
+from services.kit import extras
 from services.kit.errors import MeshError
 from services.kit.settings import KitSettings, MeshUrls
 
@@ -183,7 +184,7 @@ def _on_ray(
     try:
         from services.cli import ray_index
     except ModuleNotFoundError as error:
-        fail(f"--engine ray needs {error.name}: pip install 'cragmesh[retriever,ray]'", USAGE)
+        fail(f"--engine ray needs {error.name}: {extras.command('retriever', 'ray')}", USAGE)
     from services.retriever.collections.stages import Target
     from services.retriever.settings import RetrieverSettings
 

@@ -18,7 +18,7 @@ from services.cli.kg_domain import app as own
 from services.cli.options import AsJson, QueryTime
 from services.cli.progress import counting
 from services.cli.services import root
-from services.cli.settings import CliSettings
+from services.cli.settings import CliSettings, project_root
 from services.kit.settings import KitSettings, MeshUrls
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def load(
         catalogue = read_catalogue(CATALOGUE, settings.kg_domains)
         if domain and domain not in catalogue.domains:
             fail(f"there is no domain {domain}: {', '.join(catalogue.domains)}", USAGE)
-        engine = open_store(database or settings.kg_database, read_only=False)
+        engine = open_store(database or _served(settings.kg_database), read_only=False)
         with counting() as bar:
             task = bar.add_task("reading", total=None)
 
@@ -88,6 +88,12 @@ def load(
                 raise StoreError(f"the database refused: {error.orig}") from None
     engine.dispose()
     _show(report)
+
+
+def _served(url: str) -> str:
+    """A database as the services of `cragmesh up` find it: a relative path of SQLite's counts from the checkout."""
+    before, scheme, path = url.partition("sqlite:///")
+    return f"{before}{scheme}{project_root() / path}" if path and path != ":memory:" else url
 
 
 @app.command()

@@ -89,8 +89,9 @@ def questions(
 ) -> None:
     """Make up questions with contexts and pages for `cragmesh eval run`, to fit on a run when `adaptive` abstains."""
     from lab.evaluator.errors import WriteFailed
+    from lab.trainer.errors import BadDataset
 
-    with ends(problem=(WriteFailed,)):
+    with ends(problem=(BadDataset, WriteFailed)):
         write_questions(to, count, seed)
     write(str(to))
 

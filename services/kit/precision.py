@@ -26,6 +26,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from services.kit import extras
 from services.kit.cpu import IsaLimit, computes_bf16, computes_int8, instruction_set
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ Dtype = Literal["fp32", "fp16", "bf16", "int8"]
 DtypeSetting = Literal["auto", "fp32", "fp16", "bf16", "int8"]
 
 BYTES: Mapping[Dtype, int] = {"fp32": 4, "fp16": 2, "bf16": 2, "int8": 1}
-TORCH_EXTRA = "pip install 'cragmesh[torch]'"
+TORCH_EXTRA = extras.command("torch")
 # Their drivers' devices show a GPU without the seconds that importing torch takes.
 GPU_DRIVERS = (Path("/dev/nvidia0"), Path("/dev/kfd"))
 CALIBRATION_S = 0.3

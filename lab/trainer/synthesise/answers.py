@@ -17,8 +17,8 @@ Pattern = Callable[[Phrasing, Names], Record]
 RECORDS, PAGES, PROSE = 0.65, 0.31, 0.04
 # Shares of the kinds of reply: among the contest's questions with a time, abstentions are a third.
 KINDS: dict[Kind, float] = {"answer": 0.55, "unknown": 0.33, "invalid_question": 0.12}
-# Draws until a record of the right kind comes that is new.
-TRIES = 400
+# Draws until a record of the right kind comes that is new; of pages one in two hundred has a false premise.
+TRIES = 4_000
 
 
 def generate(count: int, seed: int, domain: str = "") -> Iterator[Record]:

@@ -448,6 +448,20 @@ def test_the_command_loads_shows_and_skips(tmp_path: pathlib.Path) -> None:
     assert (again.exit_code, "unchanged" in again.output) == (0, True)
 
 
+def test_the_command_fills_the_graph_that_the_services_of_the_checkout_read(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checkout = tmp_path / "checkout"
+    checkout.mkdir()
+    monkeypatch.setattr("services.cli.kg.project_root", lambda: checkout)
+    monkeypatch.setenv("CRAGMESH_KG_DATABASE", "sqlite:///kg.sqlite")
+    monkeypatch.chdir(tmp_path)
+    source_ = write_lines(tmp_path, "a.jsonl", row("movie", "movie", "Heat"))
+    assert CliRunner().invoke(app, ["load", str(source_)]).exit_code == 0
+    assert (checkout / "kg.sqlite").is_file()
+    assert not (tmp_path / "kg.sqlite").exists()
+
+
 @pytest.mark.parametrize(
     ("arguments", "code"),
     [

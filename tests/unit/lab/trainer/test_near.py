@@ -8,6 +8,7 @@ import pytest
 
 from lab.trainer import near
 from lab.trainer.reader_measure import Reply, _threshold
+from lab.trainer.synthesise.reading import dense
 
 
 def words(text: str) -> set[str]:
@@ -36,6 +37,23 @@ def test_what_is_taught_is_on_other_passages_and_words_in_common_tell_nothing() 
             covered[bool(question.answer)].append(len(asked & there) / len(asked))
     assert abs(mean(covered[True]) - mean(covered[False])) < 0.1
     assert len(covered[True]) == len(covered[False])
+
+
+def test_questions_on_an_article_come_with_all_of_it_or_with_their_own_part() -> None:
+    parts: dict[str, set[str]] = {}
+    for one in near.passages(near.TAUGHT):
+        parts.setdefault(f"dense:{one.article}", set()).add(one.passage)
+    shown: dict[str, set[tuple[str, ...]]] = {}
+    records = dense.generate(100_000, seed=1)
+    assert len(records) == len(near.pairs(near.TAUGHT))
+    for record in records:
+        assert record.kind == "unknown" or any(record.answer in passage for passage in record.passages)
+        shown.setdefault(record.group, set()).add(record.passages)
+    several = [group for group, of in parts.items() if len(of) > 1]
+    whole = [group for group in several if len(shown[group]) == 1]
+    assert all(parts[group] <= set(*shown[group]) for group in whole)
+    assert 0.6 < len(whole) / len(several) < 0.9
+    assert all(len(shown[group]) == len(parts[group]) for group in set(several) - set(whole))
 
 
 @pytest.mark.parametrize(
