@@ -286,4 +286,4 @@ def test_a_reader_is_taught_and_reported_on(tmp_path: Path) -> None:
     assert (weights / "reader.safetensors").stat().st_size < 3 * 2**20
     on = run("reader", "--from", weights, "--out", tmp_path / "more", "--near", "--epochs", "0.002", *options)
     assert on.exit_code == 0, on.output
-    assert "54 obituary" in on.output
+    assert "12784 dense" in on.output

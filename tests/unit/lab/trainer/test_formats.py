@@ -52,7 +52,7 @@ def test_four_bit_is_refused_in_words_without_cuda(model_folder: Path) -> None:
 def test_four_bit_names_the_extra_that_installs_it(monkeypatch: pytest.MonkeyPatch, model_folder: Path) -> None:
     on_a_gpu(monkeypatch, computes_bf16=True)
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(BadModel, match=r"pip install 'cragmesh\[four-bit\]'"):
+    with pytest.raises(BadModel, match=r"pip install '\.\[four-bit\]'"):
         model.load(model_folder, name=NAME, four_bit=True)
 
 
