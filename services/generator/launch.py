@@ -26,6 +26,7 @@ PLUGINS = "cragmesh_cpu,cragmesh_readiness"
 READINESS = "CRAGMESH_READINESS"
 # Where the plugin finds how the model's inputs were smoothed, if they were.
 SMOOTHING = "CRAGMESH_SMOOTHING"
+UNSMOOTHED = "its inputs are not smoothed, for memory was short when it was prepared or its architecture is not known"
 # Beside a model's folder, the same model in int8.
 INT8 = "-int8"
 # A profile's `dtype` or `model` that leaves the choice to the launcher.
@@ -234,15 +235,18 @@ def command(settings: GeneratorSettings) -> Command:
         argv += ["--kv-cache-memory-bytes", str(round(cache_gib(settings, size_of(model)) * GIB))]
     if arguments.get("enable-lora") and (modules := served_adapters(settings, model)):
         argv += ["--lora-modules", *(f"{adapter}={path}" for adapter, path in modules.items())]
+    smoothing = Path(weights) / SMOOTHING_FILE
+    # Said, since such weights answer worse and nothing else tells them apart.
+    unsmoothed = UNSMOOTHED if precision.name == "int8" and not smoothing.is_file() else ""
     readiness = {
         "model": served,
         "device": "cpu" if in_one_process(arguments) else "cuda",
         "precision": precision.name,
-        "detail": "; ".join(filter(None, (precision.reason, choice))),
+        "detail": "; ".join(filter(None, (precision.reason, unsmoothed, choice))),
     }
     env = {READINESS: json.dumps(readiness), INT8_VOCABULARY: str(int(precision.name == "int8"))}
     env[INT8_KERNEL] = int8_kernel(instruction_set(settings.cpu_isa))
-    if (smoothing := Path(weights) / SMOOTHING_FILE).is_file():
+    if smoothing.is_file():
         env[SMOOTHING] = str(smoothing)
     return Command(tuple(argv), _environment(settings, arguments) | env)
 

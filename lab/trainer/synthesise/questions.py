@@ -1,4 +1,4 @@
-"""Questions of our own in the evaluator's format, over records, long pages and prose, with an answer and without."""
+"""Questions of our own in the evaluator's format: on records, long pages, prose and scenes, half without an answer."""
 
 import html
 import random
@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from lab.trainer import near
+from lab.trainer import near, scenes
 from lab.trainer.pairs import Pair, read
 from lab.trainer.synthesise import answers
 from lab.trainer.synthesise.names import Names
@@ -20,12 +20,14 @@ WHOLE_PAGES = 0.5
 # Passages of other pages that stand around those of the question's own.
 AROUND = (12, 30)
 PAGES = (1, 3)
-# Of all questions so many are about prose that a model wrote, as long as the shipped sample of it lasts.
-PROSE = 0.4
+# Of all questions so many are about prose that a model wrote, and about scenes, as long as the shipped ones last.
+PROSE, SCENES = 0.3, 0.3
 # Its passages come among so many others.
 BESIDE = (2, 5)
 # Of the lines without an answer in which a model was silent when they were written.
 SILENT = 0.3
+# What the patterns of web pages are called by.
+WEB = "web."
 ASKED_ON = "2024-03-01T12:00:00"
 # Passages that are kept to be put around later ones.
 KEPT = 120
@@ -35,27 +37,28 @@ def generate(count: int, seed: int) -> Iterator[dict[str, Any]]:
     """So many lines for `cragmesh eval run`; the same for the same seed."""
     rng = random.Random(f"questions:{seed}")  # noqa: S311 - reproducible, not secret
     others: deque[str] = deque(maxlen=KEPT)
-    about_prose = prose(rng)
+    written = ((PROSE, prose(rng)), (PROSE + SCENES, scenes.questions(rng)))
     for number, record in enumerate(answers.generate(count, seed)):
-        if rng.random() < PROSE and (question := next(about_prose, None)):
-            yield {"id": f"made-up-{seed}-{number:06d}"} | question
-            continue
-        line = {
-            "id": f"made-up-{seed}-{number:06d}",
-            "query": record.query,
-            "query_time": record.query_time.isoformat(),
-            "domain": record.domain,
-            "question_type": record.question_type,
-            "label": record.answer,
-            "label_kind": {"answer": "answer", "unknown": "idk", "invalid_question": "invalid"}[record.kind],
-        }
-        on_the_web = record.pattern.startswith("web.")
-        if on_the_web and len(others) >= AROUND[1] and rng.random() < WHOLE_PAGES:
-            yield line | {"search_results": pages(rng, record, others)}
-        else:
-            yield line | {"contexts": list(record.passages)}
-        if on_the_web:
+        drawn = rng.random()
+        source = next((lines for share, lines in written if drawn < share), iter(()))
+        yield {"id": f"made-up-{seed}-{number:06d}"} | (next(source, None) or _about(rng, record, others))
+        if record.pattern.startswith(WEB):
             others.extend(record.passages)
+
+
+def _about(rng: random.Random, record: Record, others: Sequence[str]) -> dict[str, Any]:
+    """A record as a line without an id, its passages in whole pages now and then."""
+    line = {
+        "query": record.query,
+        "query_time": record.query_time.isoformat(),
+        "domain": record.domain,
+        "question_type": record.question_type,
+        "label": record.answer,
+        "label_kind": {"answer": "answer", "unknown": "idk", "invalid_question": "invalid"}[record.kind],
+    }
+    if record.pattern.startswith(WEB) and len(others) >= AROUND[1] and rng.random() < WHOLE_PAGES:
+        return line | {"search_results": pages(rng, record, others)}
+    return line | {"contexts": list(record.passages)}
 
 
 def prose(rng: random.Random) -> Iterator[dict[str, Any]]:

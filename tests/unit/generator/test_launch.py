@@ -348,9 +348,15 @@ def test_vllm_sends_its_spans_where_it_is_told_and_nowhere_else(tmp_path: Path) 
     assert made.env["OTEL_EXPORTER_OTLP_TRACES_PROTOCOL"] == "http/protobuf"
 
 
-def test_the_plugin_is_told_how_a_model_was_smoothed(tmp_path: Path) -> None:
+def test_how_a_model_was_smoothed_is_told_to_the_plugin_and_that_it_was_not_to_everybody(tmp_path: Path) -> None:
     model = with_model(tmp_path, "SmolLM2-135M-Instruct-int8")
-    assert launch.SMOOTHING not in command(settings(tmp_path, precision="int8")).env
+    without = command(settings(tmp_path, precision="int8")).env
+    assert launch.SMOOTHING not in without
+    assert "not smoothed" in json.loads(without[launch.READINESS])["detail"]
     (model / "smoothing.json").write_text("{}")
-    assert command(settings(tmp_path, precision="int8")).env[launch.SMOOTHING] == str(model / "smoothing.json")
-    assert launch.SMOOTHING not in command(settings(tmp_path, precision="fp32")).env
+    smoothed = command(settings(tmp_path, precision="int8")).env
+    assert smoothed[launch.SMOOTHING] == str(model / "smoothing.json")
+    in_fp32 = command(settings(tmp_path, precision="fp32")).env
+    assert launch.SMOOTHING not in in_fp32
+    for made in (smoothed, in_fp32):
+        assert "not smoothed" not in json.loads(made[launch.READINESS])["detail"]
