@@ -3,14 +3,15 @@
 Excerpts of several sites, of which some are off the subject, out of date or about a namesake; or objects, rows and
 tables of systems that no two write alike, with nulls, other years and similar names. Half of the questions are answered
 there, by a look-up, a comparison, a count, a sum, a date or two hops; the others only seem to be, or take for given
-what is not so. A language model wrote them line by line. Nothing is taught from them: they tell how sure a model may be
-of its answers where what it reads was made by nobody who made what it was taught.
+what is not so. A language model wrote them line by line, in two sets: one is taught (`TAUGHT`, whose answers a small
+model can find), on the other confidence is fitted and nothing is taught (`FITTED`, harder, and read by a second reader).
 """
 
 import random
 from collections.abc import Iterator
 from datetime import datetime
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
@@ -18,7 +19,8 @@ from pydantic import BaseModel, ConfigDict
 from proto.classify import Domain
 from services.gateway.normalize import UNKNOWN
 
-_FILE = files("lab.trainer") / "data" / "scenes.jsonl"
+_FOLDER = files("lab.trainer") / "data" / "scenes"
+FITTED, TAUGHT = _FOLDER / "fitted.jsonl", _FOLDER / "taught.jsonl"
 
 
 class Question(BaseModel):
@@ -27,7 +29,7 @@ class Question(BaseModel):
     `answer` is empty where the contexts do not say, and `alternatives` are other ways to say it.
     """
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
     question: str
     kind: Literal["answer", "idk", "invalid"]
@@ -38,7 +40,7 @@ class Question(BaseModel):
 class Scene(BaseModel):
     """What came back, web pages' excerpts (WEB) or interfaces' (DATA), and when that was."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
     id: str
     sort: Literal["WEB", "DATA"]
@@ -48,13 +50,13 @@ class Scene(BaseModel):
     questions: tuple[Question, ...]
 
 
-def scenes() -> list[Scene]:
-    """All of them."""
-    return [Scene.model_validate_json(line) for line in _FILE.read_text("utf-8").splitlines()]
+def scenes(file: Traversable = FITTED) -> list[Scene]:
+    """The scenes of a set."""
+    return [Scene.model_validate_json(line) for line in file.read_text("utf-8").splitlines()]
 
 
 def questions(rng: random.Random) -> Iterator[dict[str, Any]]:
-    """All questions as lines for the evaluator, without an id: one of every scene, then another of every scene."""
+    """What is fitted on, as lines for the evaluator, without an id: one of every scene, then another of every scene."""
     order = [(turn, scene, question) for scene in scenes() for turn, question in enumerate(_mixed(rng, scene))]
     rng.shuffle(order)
     for _, scene, question in sorted(order, key=lambda one: one[0]):

@@ -37,6 +37,9 @@ def synthesise(
     near_share: Annotated[
         float, typer.Option(min=0, max=1, help="Of the examples so many are on dense passages, answered or seemingly.")
     ] = 0.0,
+    scene_share: Annotated[
+        float, typer.Option(min=0, max=1, help="Of the examples so many are about scenes, as far as those reach.")
+    ] = 0.0,
     shard: ShardOption = "",
 ) -> None:
     """Make up questions with facts, answers and programs to learn from; none of them comes from a benchmark."""
@@ -49,11 +52,14 @@ def synthesise(
         raise typer.BadParameter("is for --task answer", param_hint="--prose")
     if prose and domain:
         raise typer.BadParameter("is of no domain", param_hint="--prose")
-    if near_share and (task != "answer" or domain):
-        raise typer.BadParameter("is for --task answer, and of no domain", param_hint="--near-share")
+    for option, wanted in (("--near-share", near_share), ("--scene-share", scene_share)):
+        if wanted and (task != "answer" or domain):
+            raise typer.BadParameter("is for --task answer, and of no domain", param_hint=option)
+    if near_share + scene_share + (prose_share if prose else 0) > 1:
+        raise typer.BadParameter("the shares are more than all", param_hint="--scene-share")
     share = parse_shard(shard)
     with ends(problem=(BadDataset,)):
-        shares = {"prose_share": prose_share, "near_share": near_share}
+        shares = {"prose_share": prose_share, "near_share": near_share, "scene_share": scene_share}
         source = examples(task, show or count, seed, share, domain=domain, prose=prose, **shares)
         if show:
             for example in source:
@@ -120,6 +126,7 @@ def examples(
     prose: Path | None = None,
     prose_share: float = 0.0,
     near_share: float = 0.0,
+    scene_share: float = 0.0,
 ) -> Iterator[Any]:
     """`Example`s of a subtask, in the order in which they are made up.
 
@@ -127,7 +134,7 @@ def examples(
         share: which of them are rendered; `count` is of all shares together.
         domain: looked-up records, or programs, of this domain alone.
         prose: of `answer`, a file of `cragmesh train prose` that a share of them is about.
-        near_share: of `answer`, so many are on the dense passages that are there to be taught.
+        near_share, scene_share: of `answer`, so many are on the dense passages and scenes that are there to be taught.
 
     Raises:
         BadDataset: the file cannot be read, or gives nothing to learn from.
@@ -136,9 +143,10 @@ def examples(
         return _programs(count, seed, domain, share)
     from lab.trainer import pairs
     from lab.trainer.synthesise import answers
-    from lab.trainer.synthesise.reading import dense, records
+    from lab.trainer.synthesise.reading import dense, records, scenes
 
     reading = dense.generate(round(count * near_share), seed) if near_share else []
+    reading += scenes.generate(round(count * scene_share), seed) if scene_share else []
     if prose and (about_prose := round(count * prose_share)):
         reading += records.generate(pairs.read([prose]), about_prose, seed)
     made_up = records.mingled(reading, count, seed) if reading else answers.generate(count, seed, domain)
@@ -154,6 +162,8 @@ def _source(pattern: str) -> str:
     match pattern.split("."):
         case ["reading", "dense"]:
             return "near"
+        case ["reading", "scene"]:
+            return "scene"
         case ["reading", _]:
             return "prose"
         case _:

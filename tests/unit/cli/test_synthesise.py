@@ -18,7 +18,7 @@ import typer
 from typer.testing import CliRunner
 
 from lab.evaluator.data import Skip, Source
-from lab.trainer import dataset, near, pairs
+from lab.trainer import dataset, near, pairs, scenes
 from lab.trainer.synthesise import answers, programs
 from lab.trainer.synthesise import questions as made_up_questions
 from lab.trainer.synthesise.reading import articles, records
@@ -215,11 +215,33 @@ def test_questions_on_a_dense_passage_begin_alike_and_stand_on_one_side_of_a_spl
     assert len(beginnings) == len({example.group for example in asked}) < 10
 
 
-def test_dense_passages_are_for_answers_of_no_domain() -> None:
+def test_questions_on_a_scene_come_with_the_same_contexts_and_stand_on_one_side_of_a_split() -> None:
+    taught = {f"scene:{scene.id}": scene for scene in scenes.scenes(scenes.TAUGHT)}
+    rendered = list(examples("answer", 100, 3, scene_share=0.8))
+    asked = [example for example in rendered if example.source == "scene:3"]
+    assert len(asked) == 80
+    for example in asked:
+        scene = taught[example.group]
+        answers_of = {one.question.lower().rstrip("?"): one.answer for one in scene.questions}
+        assert example.completion == (answers_of[example.query.lower().rstrip("?")] or "i don't know")
+        assert all(text.split()[0] in example.messages[-1].content for text in scene.contexts)
+    assert {example.kind for example in asked} == {"answer", "unknown", "invalid_question"}
+    beginnings = {(example.group, example.messages[-1].content.removesuffix(example.query)) for example in asked}
+    assert len(beginnings) == len({example.group for example in asked}) < 20
+
+
+@pytest.mark.parametrize("share", ["--near-share", "--scene-share"])
+def test_dense_passages_and_scenes_are_for_answers_of_no_domain(share: str) -> None:
     for options in (("--task", "kg-api"), ("--domain", "movie")):
-        refused = run("--near-share", "0.5", *options)
+        refused = run(share, "0.5", *options)
         assert refused.exit_code == 2
         assert "no domain" in refused.output
+
+
+def test_shares_that_are_more_than_all_are_refused() -> None:
+    refused = run("--near-share", "0.6", "--scene-share", "0.5")
+    assert refused.exit_code == 2
+    assert "more than all" in refused.output
 
 
 def test_prose_is_for_answers_and_must_be_prose(prose: Path, tmp_path: Path) -> None:

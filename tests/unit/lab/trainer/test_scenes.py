@@ -1,13 +1,17 @@
-"""Scenes, on whose questions confidence is fitted."""
+"""Scenes, of whose questions some are taught and on others confidence is fitted."""
 
 import random
 from collections import Counter
+from importlib.resources.abc import Traversable
+
+import pytest
 
 from lab.trainer import scenes
 
 
-def test_each_scene_answers_about_half_of_its_questions() -> None:
-    all_scenes = scenes.scenes()
+@pytest.mark.parametrize("file", [scenes.FITTED, scenes.TAUGHT], ids=["fitted", "taught"])
+def test_each_scene_answers_about_half_of_its_questions(file: Traversable) -> None:
+    all_scenes = scenes.scenes(file)
     assert len({scene.id for scene in all_scenes}) == len(all_scenes)
     assert len({text for scene in all_scenes for text in scene.contexts if len(text) > 200}) > 2 * len(all_scenes)
     for scene in all_scenes:
@@ -20,7 +24,15 @@ def test_each_scene_answers_about_half_of_its_questions() -> None:
     assert shares["invalid"] > 0.03 * shares.total()
     sorts = Counter(scene.sort for scene in all_scenes)
     assert 0.4 < sorts["WEB"] / sorts.total() < 0.6
-    assert min(Counter(scene.domain for scene in all_scenes).values()) > 0.1 * len(all_scenes)
+    assert min(Counter(scene.domain for scene in all_scenes).values()) > 0.08 * len(all_scenes)
+
+
+def test_what_is_taught_is_not_fitted_on() -> None:
+    taught, fitted = scenes.scenes(scenes.TAUGHT), scenes.scenes()
+    for told in ("contexts", "questions"):
+        assert not {one for scene in taught for one in getattr(scene, told)} & {
+            one for scene in fitted for one in getattr(scene, told)
+        }
 
 
 def test_every_scene_is_asked_about_before_one_is_asked_about_twice() -> None:
