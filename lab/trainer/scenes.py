@@ -4,7 +4,7 @@ Excerpts of several sites, of which some are off the subject, out of date or abo
 tables of systems that no two write alike, with nulls, other years and similar names. Half of the questions are answered
 there, by a look-up, a comparison, a count, a sum, a date or two hops; the others only seem to be, or take for given
 what is not so. A language model wrote them line by line, in two sets: one is taught (`TAUGHT`, whose answers a small
-model can find), on the other confidence is fitted and nothing is taught (`FITTED`, harder, and read by a second reader).
+model can find), on the other confidence is fitted and nothing is taught (`FITTED`, harder, and read a second time).
 """
 
 import random
