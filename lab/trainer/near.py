@@ -10,12 +10,14 @@ common tell nothing either way), on the other probabilities are fitted and nothi
 
 import argparse
 import json
+import random
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
+from lab.trainer import scenes
 from lab.trainer.pairs import Pair
 from lab.trainer.reader_measure import content, near_scores, served
 from services.kit.encoder import bundled_model
@@ -65,13 +67,22 @@ def pairs(file: Traversable = FITTED) -> list[Pair]:
     ]
 
 
+def doubtful() -> list[Pair]:
+    """What a reader's threshold is fitted on: pairs of dense passages and of scenes, of which nothing is taught, mixed.
+
+    Most of a scene's contexts say nothing, in the shape of what does.
+    """
+    both = [*pairs(), *scenes.pairs(scenes.FITTED)]
+    return random.Random(0).sample(both, len(both))  # noqa: S311 - repeatable is the point
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     folder = parser.parse_args().folder
     reader = served(folder, bundled_model(), threads=0)
     card = reader.card
-    threshold, scores = near_scores(reader, pairs(), card.temperature)
+    threshold, scores = near_scores(reader, doubtful(), card.temperature)
     card = card.model_copy(update={"threshold": threshold, "held_out": card.held_out | scores})
     write_whole(folder / CARD, content(card))
     print(json.dumps({"threshold": threshold, **scores}))

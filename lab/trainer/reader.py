@@ -105,7 +105,13 @@ def train(
     write(target, model, card)
     on_progress(Progress("measuring", 0, len(held_out)))
     card = measured(
-        target, held_out, near.pairs()[: recipe.held_out], card, base, threads=recipe.threads, on_progress=on_progress
+        target,
+        held_out,
+        near.doubtful()[: recipe.held_out],
+        card,
+        base,
+        threads=recipe.threads,
+        on_progress=on_progress,
     )
     write(target, model, card)
     return Result(card, run.step, stopped)

@@ -63,8 +63,8 @@ def near_scores(reader: Reader, near: Sequence[Pair], temperature: float) -> tup
     """The threshold that gains most on every other passage of these, and what it gives on the rest.
 
     Args:
-        near: pairs that the passage answers or only seems to (`lab.trainer.near`), in the order of their passages. What
-            is made up is told apart by words in common, and a threshold of it lets through what only has these.
+        near: pairs that the passage answers or only seems to (`near.doubtful`). What is made up by patterns is told
+            apart by words in common, and a threshold of it lets through what only has these.
     """
     replies = [_reply(_values(reader, pair.question, [pair]), temperature) for pair in near]
     passages = list(dict.fromkeys(pair.passage for pair in near))

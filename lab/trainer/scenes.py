@@ -8,6 +8,7 @@ model can find), on the other confidence is fitted and nothing is taught (`FITTE
 """
 
 import random
+import re
 from collections.abc import Iterator
 from datetime import datetime
 from importlib.resources import files
@@ -16,10 +17,14 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from lab.trainer.pairs import Pair
 from proto.classify import Domain
+from services.gateway.confidence import share, words
 from services.gateway.normalize import UNKNOWN
 
 _FOLDER = files("lab.trainer") / "data" / "scenes"
+# Of all pairs, as with dense passages.
+KIND = "scene"
 FITTED, TAUGHT = _FOLDER / "fitted.jsonl", _FOLDER / "taught.jsonl"
 
 
@@ -74,3 +79,36 @@ def questions(rng: random.Random) -> Iterator[dict[str, Any]]:
 
 def _mixed(rng: random.Random, scene: Scene) -> list[Question]:
     return rng.sample(scene.questions, len(scene.questions))
+
+
+def pairs(file: Traversable = TAUGHT) -> list[Pair]:
+    """For the reader: each question with the context that answers it in so many words, and with the likeliest other.
+
+    Likely is what has most of the question's words. An answer that no context has word for word, such as a count, or
+    that one has twice, is left out. What the contexts do not say comes with the likeliest of them alone.
+    """
+    return [
+        pair for scene in scenes(file) for number, one in enumerate(scene.questions) for pair in _of(scene, number, one)
+    ]
+
+
+def _of(scene: Scene, number: int, question: Question) -> Iterator[Pair]:
+    asked = words(question.question)
+    likely = sorted(scene.contexts, key=lambda text: -share(asked, words(text)))
+
+    def pair(text: str, start: int = -1, end: int = -1) -> Pair:
+        answer = text[start:end] if start >= 0 else ""
+        id = f"{scene.id}.{number}{'' if answer else '-'}"
+        return Pair(id=id, kind=KIND, passage=text, question=question.question, answer=answer, start=start)
+
+    if question.kind != "answer":
+        yield pair(likely[0])
+        return
+    stands = re.compile(rf"(?<!\w){re.escape(question.answer)}(?!\w)", re.IGNORECASE)
+    found = {text: list(stands.finditer(text)) for text in likely}
+    best = next((text for text in likely if found[text]), None)
+    if best is None or len(found[best]) > 1 or question.answer.lower() in ("yes", "no"):
+        return
+    yield pair(best, *found[best][0].span())
+    if (other := next((text for text in likely if not found[text]), None)) is not None:
+        yield pair(other)

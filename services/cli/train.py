@@ -150,7 +150,12 @@ def reader(
     made_up: Annotated[
         int, typer.Option(min=0, max=1_000_000, help="Pairs of the generators' prose and pages beside the files.")
     ] = 10_000,
-    near: Annotated[bool, typer.Option("--near", help="The dense passages that are there to be taught, too.")] = False,
+    near: Annotated[
+        int, typer.Option(min=0, help="Questions on the dense passages that are there to be taught, at random.")
+    ] = 0,
+    scene: Annotated[
+        int, typer.Option("--scenes", min=0, help="Pairs of the scenes that are there to be taught, at random.")
+    ] = 0,
     resume: Annotated[bool, typer.Option("--resume", help="Go on from the last checkpoint in OUT.")] = False,
     minutes: Annotated[float, typer.Option(min=0, help="For all of it; 0 sets no limit.")] = 0,
     limit: Annotated[int, typer.Option(min=0, help="Only so many pairs of the files, at random; 0 takes all.")] = 0,
@@ -167,7 +172,7 @@ def reader(
     options = locals() | {"time_limit_s": minutes * 60 or None}
     _set_libraries()
     from lab.evaluator.settings import EvaluatorSettings
-    from lab.trainer import dataset, labelling, pairs
+    from lab.trainer import dataset, labelling, pairs, scenes
     from lab.trainer import near as dense
     from lab.trainer import reader as teaching
     from lab.trainer.errors import BadDataset, BadTarget, TrainerError
@@ -178,7 +183,8 @@ def reader(
         teaching.check_target(target, folder)
         labelling.allowed(data or [], EvaluatorSettings().eval_data)
         items = [*dataset.sample(pairs.read(data or []), limit, seed), *pairs.made_up(made_up, seed)]
-        items += dense.pairs(dense.TAUGHT) if near else []
+        items += dataset.sample(dense.pairs(dense.TAUGHT), near, seed) if near else []
+        items += dataset.sample(scenes.pairs(), scene, seed) if scene else []
         counts = ", ".join(f"{count} {kind}" for kind, count in pairs.sources(items).items())
         say(f"{len(items)} pairs: {counts}", "dim")
         with _progress() as show:

@@ -223,7 +223,8 @@ def signals(observation: Observation) -> dict[str, float]:
     plain = text.replace(",", "")
     numbers = set(NUMBER.findall(observation.answer))
     domains: dict[str, float] = {item.label: item.probability for item in classification.domain_probabilities}
-    scores = sorted((item.score for item in evidence), reverse=True)
+    # Passages that were posted have none, which is no low score.
+    scores = sorted((item.score for item in evidence if item.score), reverse=True)
     values = {
         "answer_words": float(len(observation.answer.split())),
         "echo": share(answer, question),
@@ -235,8 +236,6 @@ def signals(observation: Observation) -> dict[str, float]:
         "evidence_log_words": math.log1p(len(text.split())),
         "passages": float(len(passages)),
         "yes_no": float(observation.answer.lower().startswith(("yes", "no"))),
-        "score_best": scores[0] if scores else 0.0,
-        "score_gap": scores[0] - scores[1] if len(scores) > 1 else 0.0,
         "dynamic": classification.dynamic_probability,
         "said_unknown": float(observation.kind == "unknown"),
         "said_invalid": float(observation.kind == "invalid_question"),
@@ -247,6 +246,8 @@ def signals(observation: Observation) -> dict[str, float]:
         **logprob_signals(observation.sample),
         **observation.ranks,
     }
+    if scores:
+        values |= {"score_best": scores[0], "score_gap": scores[0] - scores[1] if len(scores) > 1 else 0.0}
     if observation.others:
         values |= {
             "agreement": _agreement(observation.others, answer),

@@ -284,6 +284,7 @@ def test_a_reader_is_taught_and_reported_on(tmp_path: Path) -> None:
     assert "beside up to" in done.output
     assert sorted(path.name for path in weights.iterdir()) == ["reader.json", "reader.safetensors"]
     assert (weights / "reader.safetensors").stat().st_size < 3 * 2**20
-    on = run("reader", "--from", weights, "--out", tmp_path / "more", "--near", "--epochs", "0.002", *options)
+    written = ("--near", "40", "--scenes", "40", "--epochs", "0.002", *options)
+    on = run("reader", "--from", weights, "--out", tmp_path / "more", *written)
     assert on.exit_code == 0, on.output
-    assert "12784 dense" in on.output
+    assert "40 dense, 40 scene" in on.output

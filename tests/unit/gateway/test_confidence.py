@@ -40,7 +40,10 @@ def test_every_signal_is_named_and_explained() -> None:
     others = (Normalized("Jonas Berg", "answer"),)
     ranks = dict.fromkeys(confidence.RANKS, 0.5)
     read = reading(("Marta", 0.5))
-    values = signals_of("Marta Lindqvist", others=others, sources=others, check=0.5, ranks=ranks, reading=read)
+    found = [replace(PAGE, score=0.5)]
+    values = signals_of(
+        "Marta Lindqvist", others=others, sources=others, check=0.5, ranks=ranks, reading=read, evidence=found
+    )
     assert set(values) == set(SIGNALS)
 
 
@@ -75,13 +78,19 @@ def test_samples_and_checks_count() -> None:
 def test_what_was_not_asked_or_not_offered_is_no_signal() -> None:
     missing = set(SIGNALS) - set(signals_of("Marta Lindqvist", sample=Sample("Marta Lindqvist", "stop")))
     asked_for = {"agreement", "abstain", "invalid", "check", "sources", "reader_same", "reader_span", "reader_says"}
-    assert missing == asked_for | {"logprob_mean", "logprob_min", "logprob_first"} | confidence.RANKS
+    # Posted passages were ranked by nobody.
+    assert (
+        missing
+        == asked_for | {"score_best", "score_gap"} | {"logprob_mean", "logprob_min", "logprob_first"} | confidence.RANKS
+    )
 
 
 def test_how_relevant_the_passages_are() -> None:
     ranked = [replace(PAGE, score=score) for score in (0.25, 0.75, 0.5)]
     values = signals_of("Marta Lindqvist", evidence=ranked)
     assert (values["score_best"], values["score_gap"]) == (0.75, 0.25)
+    alone = signals_of("Marta Lindqvist", evidence=ranked[:1])
+    assert (alone["score_best"], alone["score_gap"]) == (0.25, 0.0)
 
 
 def test_nothing_shown_and_nothing_said_are_numbers_too() -> None:

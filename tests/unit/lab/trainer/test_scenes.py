@@ -2,7 +2,9 @@
 
 import random
 from collections import Counter
+from datetime import UTC, datetime
 from importlib.resources.abc import Traversable
+from typing import Literal
 
 import pytest
 
@@ -42,3 +44,35 @@ def test_every_scene_is_asked_about_before_one_is_asked_about_twice() -> None:
     first = lines[: len(all_scenes)]
     assert {tuple(line["contexts"]) for line in first} == {scene.contexts for scene in all_scenes}
     assert lines == list(scenes.questions(random.Random(1))) != list(scenes.questions(random.Random(2)))
+
+
+def test_a_pair_has_its_answer_once_and_the_likeliest_other_context_says_nothing() -> None:
+    pairs = scenes.pairs()
+    assert len({pair.id for pair in pairs}) == len(pairs)
+    answered = [pair for pair in pairs if pair.answer]
+    assert 0.25 < len(answered) / len(pairs) < 0.4
+    assert all(pair.passage.count(pair.answer) >= 1 for pair in answered)
+    contexts = {text for scene in scenes.scenes(scenes.TAUGHT) for text in scene.contexts}
+    assert all(pair.passage in contexts for pair in pairs)
+    by_id = {pair.id: pair for pair in pairs}
+    for pair in answered:
+        if other := by_id.get(f"{pair.id}-"):
+            assert other.question == pair.question
+            assert pair.answer.lower() not in other.passage.lower().split()
+
+
+def test_an_answer_that_stands_twice_or_nowhere_is_no_pair(monkeypatch: pytest.MonkeyPatch) -> None:
+    def question(answer: str, kind: Literal["answer", "idk"] = "answer") -> scenes.Question:
+        return scenes.Question(question="how long is the Ostra", kind=kind, answer=answer, alternatives=())
+
+    scene = scenes.Scene(
+        id="x-1",
+        sort="DATA",
+        domain="open",
+        query_time=datetime(2024, 5, 1, tzinfo=UTC),
+        contexts=("river: Ostra; long: 40 km", "lake: Ostra; deep: 9 m; wide: 9 m", "40 kmh is the limit"),
+        questions=(question("40 KM"), question("9 m"), question("three"), question("yes"), question("", "idk")),
+    )
+    monkeypatch.setattr(scenes, "scenes", lambda _file: [scene])
+    told = [(pair.id, pair.answer, pair.start, scene.contexts.index(pair.passage)) for pair in scenes.pairs()]
+    assert told == [("x-1.0", "40 km", 20, 0), ("x-1.0-", "", -1, 1), ("x-1.4-", "", -1, 0)]
