@@ -18,6 +18,8 @@ from services.kit.llm import Message
 Item = TypeVar("Item")
 Task = Literal["answer", "kg-api"]
 Kind = Literal["answer", "unknown", "invalid_question"]
+# What the evaluator calls the same.
+LABEL_KINDS: dict[Kind, str] = {"answer": "answer", "unknown": "idk", "invalid_question": "invalid"}
 
 # One line of a file; a prompt of the longest context that any model here reads is far below it.
 MAX_LINE_BYTES = 4 * 1024 * 1024

@@ -104,15 +104,8 @@ def train(
     card = Card(base=fingerprint(base), made_from=pairs.sources(items))
     write(target, model, card)
     on_progress(Progress("measuring", 0, len(held_out)))
-    card = measured(
-        target,
-        held_out,
-        near.doubtful()[: recipe.held_out],
-        card,
-        base,
-        threads=recipe.threads,
-        on_progress=on_progress,
-    )
+    doubtful = near.doubtful()[: recipe.held_out]
+    card = measured(target, held_out, doubtful, card, base, threads=recipe.threads, on_progress=on_progress)
     write(target, model, card)
     return Result(card, run.step, stopped)
 

@@ -9,7 +9,7 @@ model can find), on the other confidence is fitted and nothing is taught (`FITTE
 
 import random
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from importlib.resources import files
 from importlib.resources.abc import Traversable
@@ -62,7 +62,8 @@ def scenes(file: Traversable = FITTED) -> list[Scene]:
 
 def questions(rng: random.Random) -> Iterator[dict[str, Any]]:
     """What is fitted on, as lines for the evaluator, without an id: one of every scene, then another of every scene."""
-    order = [(turn, scene, question) for scene in scenes() for turn, question in enumerate(_mixed(rng, scene))]
+    mixed = ((scene, rng.sample(scene.questions, len(scene.questions))) for scene in scenes())
+    order = [(turn, scene, question) for scene, asked in mixed for turn, question in enumerate(asked)]
     rng.shuffle(order)
     for _, scene, question in sorted(order, key=lambda one: one[0]):
         yield {
@@ -77,38 +78,43 @@ def questions(rng: random.Random) -> Iterator[dict[str, Any]]:
         }
 
 
-def _mixed(rng: random.Random, scene: Scene) -> list[Question]:
-    return rng.sample(scene.questions, len(scene.questions))
-
-
 def pairs(file: Traversable = TAUGHT) -> list[Pair]:
     """For the reader: each question with the context that answers it in so many words, and with the likeliest other.
 
     Likely is what has most of the question's words. An answer that no context has word for word, such as a count, or
     that one has twice, is left out. What the contexts do not say comes with the likeliest of them alone.
     """
-    return [
-        pair for scene in scenes(file) for number, one in enumerate(scene.questions) for pair in _of(scene, number, one)
-    ]
+    return [pair for scene in scenes(file) for pair in _of(scene)]
 
 
-def _of(scene: Scene, number: int, question: Question) -> Iterator[Pair]:
-    asked = words(question.question)
-    likely = sorted(scene.contexts, key=lambda text: -share(asked, words(text)))
+def _of(scene: Scene) -> Iterator[Pair]:
+    said = {text: words(text) for text in scene.contexts}
+    for number, question in enumerate(scene.questions):
+        asked = words(question.question)
+        likely = sorted(said, key=lambda text: -share(asked, said[text]))
+        for text, answer in _told(question, likely):
+            yield Pair(
+                id=f"{scene.id}.{number}{'' if answer else '-'}",
+                kind=KIND,
+                passage=text,
+                question=question.question,
+                answer=answer.group() if answer else "",
+                start=answer.start() if answer else -1,
+            )
 
-    def pair(text: str, start: int = -1, end: int = -1) -> Pair:
-        answer = text[start:end] if start >= 0 else ""
-        id = f"{scene.id}.{number}{'' if answer else '-'}"
-        return Pair(id=id, kind=KIND, passage=text, question=question.question, answer=answer, start=start)
 
+def _told(question: Question, likely: Sequence[str]) -> Iterator[tuple[str, re.Match[str] | None]]:
+    """Contexts of a question's pairs, the likeliest first, and where they answer it."""
     if question.kind != "answer":
-        yield pair(likely[0])
+        yield likely[0], None
+        return
+    if question.answer.lower() in ("yes", "no"):
         return
     stands = re.compile(rf"(?<!\w){re.escape(question.answer)}(?!\w)", re.IGNORECASE)
     found = {text: list(stands.finditer(text)) for text in likely}
     best = next((text for text in likely if found[text]), None)
-    if best is None or len(found[best]) > 1 or question.answer.lower() in ("yes", "no"):
+    if best is None or len(found[best]) > 1:
         return
-    yield pair(best, *found[best][0].span())
+    yield best, found[best][0]
     if (other := next((text for text in likely if not found[text]), None)) is not None:
-        yield pair(other)
+        yield other, None

@@ -5,11 +5,9 @@ from collections.abc import Sequence
 
 from lab.evaluator.judge import rules
 from lab.evaluator.judge.verdict import Case
-from lab.trainer.dataset import Example, Task
+from lab.trainer.dataset import LABEL_KINDS, Example, Task
 from lab.trainer.score import Scorer, Scores, exact
 from services.gateway.normalize import normalize
-
-LABEL_KINDS = {"answer": "answer", "unknown": "idk", "invalid_question": "invalid"}
 
 
 def judged(examples: Sequence[Example], replies: Sequence[str]) -> Scores:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from lab.trainer import near, scenes
+from lab.trainer.dataset import LABEL_KINDS
 from lab.trainer.pairs import Pair, read
 from lab.trainer.synthesise import answers
 from lab.trainer.synthesise.names import Names
@@ -54,7 +55,7 @@ def _about(rng: random.Random, record: Record, others: Sequence[str]) -> dict[st
         "domain": record.domain,
         "question_type": record.question_type,
         "label": record.answer,
-        "label_kind": {"answer": "answer", "unknown": "idk", "invalid_question": "invalid"}[record.kind],
+        "label_kind": LABEL_KINDS[record.kind],
     }
     if record.pattern.startswith(WEB) and len(others) >= AROUND[1] and rng.random() < WHOLE_PAGES:
         return line | {"search_results": pages(rng, record, others)}

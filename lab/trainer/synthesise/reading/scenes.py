@@ -1,13 +1,15 @@
 """Records about scenes: all questions on one come with the same contexts, so that a batch reads these once."""
 
 import random
+from dataclasses import replace
 
+from lab.trainer.dataset import LABEL_KINDS, Kind
 from lab.trainer.scenes import TAUGHT, Question, Scene, scenes
 from lab.trainer.synthesise.phrasing import Phrasing
 from lab.trainer.synthesise.reading.records import typed
-from lab.trainer.synthesise.record import UNKNOWN, Kind, Record
+from lab.trainer.synthesise.record import Record, open_record
 
-KINDS: dict[str, Kind] = {"answer": "answer", "idk": "unknown", "invalid": "invalid_question"}
+KINDS: dict[str, Kind] = {label: kind for kind, label in LABEL_KINDS.items()}
 
 
 def generate(count: int, seed: int) -> list[Record]:
@@ -22,14 +24,6 @@ def generate(count: int, seed: int) -> list[Record]:
 
 
 def _record(phrasing: Phrasing, scene: Scene, contexts: tuple[str, ...], question: Question) -> Record:
-    return Record(
-        query=typed(phrasing, question.question),
-        query_time=scene.query_time,
-        domain=scene.domain,
-        question_type="false_premise" if question.kind == "invalid" else "simple",
-        kind=KINDS[question.kind],
-        answer=question.answer or UNKNOWN,
-        pattern="reading.scene",
-        passages=contexts,
-        group=f"scene:{scene.id}",
-    )
+    query = typed(phrasing, question.question)
+    record = open_record(query, scene.query_time, KINDS[question.kind], contexts, question.answer)
+    return replace(record, domain=scene.domain, pattern="reading.scene", group=f"scene:{scene.id}")
