@@ -4,25 +4,16 @@ Each passage holds a span of the right kind beside what an unanswerable question
 worded otherwise than their passage, so that words in common do not tell the halves apart, as they do in what the
 generators make up. A language model wrote them, in two sets of other passages: one is taught (`TAUGHT`, where words in
 common tell nothing either way), on the other probabilities are fitted and nothing is taught (`FITTED`).
-
-    python -m lab.trainer.near FOLDER      # fits the threshold of the reader's weights in a folder anew
 """
 
-import argparse
-import json
 import random
 from importlib.resources import files
 from importlib.resources.abc import Traversable
-from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
 from lab.trainer import scenes
 from lab.trainer.pairs import Pair
-from lab.trainer.reader_measure import content, near_scores, served
-from services.kit.encoder import bundled_model
-from services.kit.files import write_whole
-from services.kit.reader import CARD
 
 _FOLDER = files("lab.trainer") / "data" / "near"
 # Of all pairs: their texts are of some three hundred kinds, and a reader's card counts pairs by kind.
@@ -74,19 +65,3 @@ def doubtful() -> list[Pair]:
     """
     both = [*pairs(), *scenes.pairs(scenes.FITTED)]
     return random.Random(0).sample(both, len(both))  # noqa: S311 - repeatable is the point
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", type=Path)
-    folder = parser.parse_args().folder
-    reader = served(folder, bundled_model(), threads=0)
-    card = reader.card
-    threshold, scores = near_scores(reader, doubtful(), card.temperature)
-    card = card.model_copy(update={"threshold": threshold, "held_out": card.held_out | scores})
-    write_whole(folder / CARD, content(card))
-    print(json.dumps({"threshold": threshold, **scores}))
-
-
-if __name__ == "__main__":
-    main()

@@ -4,17 +4,19 @@ import itertools
 import json
 import math
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
+from lab.trainer.errors import BadModel
 from lab.trainer.pairs import Pair
 from lab.trainer.progress import OnProgress, Progress
 from lab.trainer.score import answer_words, token_f1
+from services.kit.files import write_whole
 from services.kit.precision import choose_precision
-from services.kit.reader import Card, Reader, Text, Tokens, Window, reading, shares
+from services.kit.reader import CARD, Card, NoReader, Reader, Text, Tokens, Window, reading, shares
 
 # Passages of a measured question: its own and others of its kind, as a prompt has them.
 BESIDE = 4
@@ -39,17 +41,12 @@ def measured(
         near: see `near_scores`, which adds threshold and scores.
     """
     reader = served(folder, base, threads=threads)
-    count = itertools.count(1)
-
-    def values_of(question: str, passages: Sequence[Pair]) -> Values:
-        on_progress(Progress("measuring", next(count), 2 * len(held_out)))
-        return _values(reader, question, passages)
-
+    values_of = _counted(reader, 2 * len(held_out), on_progress)
     half = len(held_out) // 2
     own = [values_of(pair.question, [pair]) for pair in held_out]
     beside = [values_of(pair.question, passages) for pair, passages in zip(held_out, _sets(held_out), strict=True)]
     temperature = min(TEMPERATURES, key=lambda one: _surprise(held_out[:half], own[:half], one))
-    threshold, scores = near_scores(reader, near, temperature)
+    threshold, scores = near_scores(reader, near, temperature, on_progress)
     scores |= {
         **_scores(held_out[half:], [_reply(values, temperature) for values in own[half:]], threshold, "own"),
         **_scores(held_out[half:], [_reply(values, temperature) for values in beside[half:]], threshold, "beside"),
@@ -59,14 +56,17 @@ def measured(
     return card.model_copy(update={"temperature": temperature, "threshold": threshold, "held_out": _rounded(scores)})
 
 
-def near_scores(reader: Reader, near: Sequence[Pair], temperature: float) -> tuple[float, dict[str, float]]:
+def near_scores(
+    reader: Reader, near: Sequence[Pair], temperature: float, on_progress: OnProgress
+) -> tuple[float, dict[str, float]]:
     """The threshold that gains most on every other passage of these, and what it gives on the rest.
 
     Args:
         near: pairs that the passage answers or only seems to (`near.doubtful`). What is made up by patterns is told
             apart by words in common, and a threshold of it lets through what only has these.
     """
-    replies = [_reply(_values(reader, pair.question, [pair]), temperature) for pair in near]
+    values_of = _counted(reader, len(near), on_progress)
+    replies = [_reply(values_of(pair.question, [pair]), temperature) for pair in near]
     passages = list(dict.fromkeys(pair.passage for pair in near))
     fits = set(passages[::2])
     fitted, rest = (
@@ -82,9 +82,40 @@ def served(folder: Path, base: Path, *, threads: int) -> Reader:
     return Reader(folder, choose_precision("auto", device="cpu", threads=threads), base)
 
 
+def refit(folder: Path, near: Sequence[Pair], base: Path, *, on_progress: OnProgress) -> Card:
+    """Fit the threshold of the weights in a folder anew, and replace their card.
+
+    Args:
+        near: see `near_scores`.
+
+    Raises:
+        BadModel: the folder holds no reader of this encoder.
+    """
+    try:
+        reader = served(folder, base, threads=0)
+    except NoReader as error:
+        raise BadModel(str(error)) from error
+    threshold, scores = near_scores(reader, near, reader.card.temperature, on_progress)
+    held_out = reader.card.held_out | scores
+    card = reader.card.model_copy(update={"threshold": threshold, "held_out": held_out})
+    write_whole(folder / CARD, content(card))
+    return card
+
+
 def content(card: Card) -> bytes:
     """A card as its file has it."""
     return (json.dumps(card.model_dump(), indent=2, sort_keys=True) + "\n").encode()
+
+
+def _counted(reader: Reader, total: int, on_progress: OnProgress) -> Callable[[str, Sequence[Pair]], Values]:
+    """`_values` by this reader, which tells of each of so many calls."""
+    count = itertools.count(1)
+
+    def values_of(question: str, passages: Sequence[Pair]) -> Values:
+        on_progress(Progress("measuring", next(count), total))
+        return _values(reader, question, passages)
+
+    return values_of
 
 
 def _values(reader: Reader, question: str, passages: Sequence[Pair]) -> Values:

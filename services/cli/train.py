@@ -1,6 +1,7 @@
 """`cragmesh train`: training data, labels from evaluation runs, and adapters of the generator's model."""
 
 import asyncio
+import json
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -192,6 +193,23 @@ def reader(
     for line in teaching.report(result):
         say(line, "dim")
     write(str(target))
+
+
+@app.command()
+def threshold(
+    weights: Annotated[Path, typer.Argument(help="Folder of a reader's weights; its card is replaced.")],
+) -> None:
+    """Fit anew from which probability on a reader answers, on dense passages and scenes that are not taught."""
+    _set_libraries()
+    from lab.trainer import near
+    from lab.trainer.errors import BadModel
+    from lab.trainer.reader_measure import refit
+    from services.kit.encoder import bundled_model
+
+    with ends(usage=(BadModel,)), _progress() as show:
+        card = refit(weights, near.doubtful(), bundled_model(), on_progress=show)
+    scores = {name: value for name, value in card.held_out.items() if name.startswith("near_")}
+    write(json.dumps({"threshold": card.threshold, **scores}))
 
 
 @app.command()

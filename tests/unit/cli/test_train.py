@@ -288,3 +288,6 @@ def test_a_reader_is_taught_and_reported_on(tmp_path: Path) -> None:
     on = run("reader", "--from", weights, "--out", tmp_path / "more", *written)
     assert on.exit_code == 0, on.output
     assert "40 dense, 40 scene" in on.output
+    refused = run("threshold", tmp_path)
+    assert refused.exit_code == USAGE
+    assert "cannot be read" in refused.output

@@ -14,6 +14,7 @@ from lab.trainer.errors import BadCheckpoint, BadDataset, BadModel, BadTarget
 from lab.trainer.pairs import Pair
 from lab.trainer.progress import Progress
 from lab.trainer.reader import Recipe, train
+from lab.trainer.reader_measure import refit
 from lab.trainer.reader_model import Model, encode, loss
 from lab.trainer.score import token_f1
 from services.kit.encoder import fingerprint
@@ -144,6 +145,20 @@ def test_a_run_begins_with_the_weights_of_another(base: Path, tmp_path: Path) ->
     for folder, words in ((tmp_path / "none", "no reader to begin with"), (first, "does not fit")):
         with pytest.raises(BadModel, match=words):
             train(examples(30), recipe(rank=2), tmp_path / "other", tmp_path / "third", base=base, start=folder)
+
+
+def test_a_threshold_is_fitted_anew(base: Path, tmp_path: Path) -> None:
+    told: list[Progress] = []
+    weights = tmp_path / "weights"
+    before = train(examples(60), recipe(epochs=6), tmp_path / "run", weights, base=base).card
+    card = refit(weights, examples(20), base, on_progress=told.append)
+    assert card == Card.model_validate_json((weights / "reader.json").read_bytes())
+    assert (card.temperature, card.made_from) == (before.temperature, before.made_from)
+    assert card.held_out["own_exact"] == before.held_out["own_exact"]
+    assert card.held_out["near_exact"] != before.held_out["near_exact"]
+    assert [(now.done, now.total) for now in told] == [(done, 20) for done in range(1, 21)]
+    with pytest.raises(BadModel, match="cannot be read"):
+        refit(tmp_path / "none", examples(20), base, on_progress=told.append)
 
 
 def test_a_run_keeps_to_its_time(base: Path, tmp_path: Path) -> None:
