@@ -157,7 +157,7 @@ class ServiceClient:
         try:
             return await self._once(method, path, body, budget, media_type)
         except ServiceUnavailable as error:
-            log.debug("retry", target=self.name, path=path, cause=error.detail)
+            log.debug("retry", target=self.name, method=method, cause=error.detail)
             await asyncio.sleep(RETRY_PAUSE_S)
             try:
                 return await self._once(method, path, body, budget, media_type)

@@ -22,10 +22,15 @@ def decoded(content: bytes, charset: str = "") -> str:
     """
     for name, errors in ((charset, "replace"), ("utf-8-sig", "strict"), (declared(content), "replace")):
         # One stray byte must not cost the page.
-        if _ENCODING.fullmatch(name.removesuffix("-sig")):
+        if is_encoding(name.removesuffix("-sig")):
             with contextlib.suppress(LookupError, UnicodeError):
                 return content.decode(name, errors).removeprefix("\ufeff")
     return content.decode("cp1252", "replace")
+
+
+def is_encoding(name: str) -> bool:
+    """Whether a charset is one of the web's, whose decoders take time in proportion to the text."""
+    return _ENCODING.fullmatch(name) is not None
 
 
 def declared(content: bytes) -> str:

@@ -93,13 +93,20 @@ EXTRACTORS: dict[str, Callable[[str], str]] = {
 
 
 def extract(
-    html: str, extractor: str = "resiliparse", *, name: str = "", tables: bool = True, max_chars: int = MAX_PAGE_CHARS
+    html: str,
+    extractor: str = "resiliparse",
+    *,
+    name: str = "",
+    tables: bool = True,
+    max_chars: int = MAX_PAGE_CHARS,
+    table_times: int = 1,
 ) -> Extraction:
     """Text and tables of one page; a page without markup is plain text.
 
     Args:
         name: the page's name, for titles and tables; the document's own title where empty.
         max_chars: characters of the page to read.
+        table_times: see `find_tables`.
 
     Raises:
         ValueError: `extractor` is unknown.
@@ -116,7 +123,7 @@ def extract(
         text = clean_text(EXTRACTORS[extractor](tamed.html))
         document = LexborHTMLParser(tamed.html)
         title = title or _title(document)
-        found = find_tables(document, title) if tables else Tables()
+        found = find_tables(document, title, times=table_times) if tables else Tables()
         language = _language(document)
     except Exception as error:  # parsers raise errors of any type, from ValueError to RecursionError
         raise ExtractionError(f"{extractor} gave up: {type(error).__name__}") from error

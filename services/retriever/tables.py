@@ -17,6 +17,8 @@ MAX_TABLE_CHARS = 60_000
 MAX_SHEET_CHARS = 2_000_000
 MAX_TABLES = 200
 MAX_CELLS = 20_000
+# Of a document that is to be found whole, so many times as much as of a page that is searched for one question.
+OF_DOCUMENT = 32
 MAX_COLUMNS = 64
 # HTML allows 1,000 columns and 65,534 rows; a few cells of that size would fill the memory.
 MAX_SPAN = 50
@@ -56,8 +58,11 @@ class Tables:
     unread: str = ""
 
 
-def find_tables(document: LexborHTMLParser, page: str = "") -> Tables:
+def find_tables(document: LexborHTMLParser, page: str = "", *, times: int = 1) -> Tables:
     """The data tables of a document, in its order, up to `MAX_TABLE_CHARS`: the last is cut to the rows that fit.
+
+    Args:
+        times: the bounds of a page that are allowed.
 
     Omits empty tables and those for layout, which hold a table, have such a role, or a single row or column. A table is
     named by its caption or the heading before it, and by the page's name.
@@ -70,7 +75,8 @@ def find_tables(document: LexborHTMLParser, page: str = "") -> Tables:
     layout = _holding_tables(document)
     tables: list[Table] = []
     heading: LexborNode | None = None
-    chars, cells = MAX_TABLE_CHARS, MAX_CELLS
+    max_chars, max_cells, max_tables = (times * bound for bound in (MAX_TABLE_CHARS, MAX_CELLS, MAX_TABLES))
+    chars, cells = max_chars, max_cells
     is_cut = False
     for node in document.css("h1, h2, h3, h4, h5, h6, table"):
         if node.tag != "table":
@@ -78,7 +84,7 @@ def find_tables(document: LexborHTMLParser, page: str = "") -> Tables:
             continue
         if node.mem_id in layout or node.attributes.get("role") in _PRESENTATION:
             continue
-        if len(tables) == MAX_TABLES or chars <= 0 or cells <= 0:
+        if len(tables) == max_tables or chars <= 0 or cells <= 0:
             is_cut = True
             break
         name = next(filter(None, (_text(label, MAX_NAME_CHARS) for label in (node.css_first("caption"), heading))), "")
@@ -89,7 +95,7 @@ def find_tables(document: LexborHTMLParser, page: str = "") -> Tables:
         if table is not None:
             tables.append(table)
             chars -= len(table.markdown)
-    limits = f"{MAX_TABLE_CHARS:,} characters, {MAX_CELLS:,} cells or {MAX_TABLES} tables"
+    limits = f"{max_chars:,} characters, {max_cells:,} cells or {max_tables:,} tables"
     return Tables(tuple(tables), f"tables cut at {limits}" if is_cut else "")
 
 

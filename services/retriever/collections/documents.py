@@ -1,6 +1,5 @@
 """Documents to passages: their identities, and the work of a page worker."""
 
-import html
 import json
 import uuid
 from collections.abc import Iterator, Mapping
@@ -16,11 +15,11 @@ from proto.base import MAX_PASSAGE_CHARS
 from proto.collections import Document, FieldValue, FileFormat
 from services.retriever.chunk import Chunk
 from services.retriever.collections.keys import CONTENT, FIELDS, FORMAT, NAMED, SOURCE, TITLE, URL
-from services.retriever.extract import MAX_TITLE_CHARS
+from services.retriever.extract import MAX_TITLE_CHARS, Extraction
 from services.retriever.formats import READERS, Unreadable, read
-from services.retriever.formats.base import MAX_CHARS
-from services.retriever.markup import clean_line, encodable
-from services.retriever.pages import PageOptions, ProcessedPage, chunk_page, process_page
+from services.retriever.formats.base import MAX_CHARS, read_html
+from services.retriever.markup import clean_line, clean_text, encodable
+from services.retriever.pages import PageOptions, ProcessedPage, chunk_page
 
 # The beginning of a file's address.
 FILE_URL = "file:"
@@ -167,6 +166,9 @@ def passages(content: str | bytes, kind: FileFormat, title: str, chunked: bool) 
         name, pages = _pages(content, kind, title)
     except Unreadable as error:
         return Passages(title, (), str(error))
+    if unread := [what for _, page in pages for what in page.unread]:
+        # Half a document would be searched as if it were all of it.
+        return Passages(name, (), f"it is too large: it would be {unread[0]}")
     last = max((number for number, _ in pages), default=0)
     if not chunked:
         whole = "\n\n".join(filter(None, (text for _, page in pages for text in (page.text, page.tables_markdown))))
@@ -185,7 +187,7 @@ def _pages(content: str | bytes, kind: FileFormat, title: str) -> tuple[str, lis
         file = read(content if isinstance(content, bytes) else content.encode(), kind, title)
         return title or file.title, [(part.page, chunk_page(part.content, OPTIONS)) for part in file.sections]
     text = content if isinstance(content, str) else content.decode("utf-8", "replace")
-    page = process_page(_markup(text, kind), OPTIONS, title)
+    page = chunk_page(_extraction(text, kind, title), OPTIONS)
     return title or page.title or (_heading(text) if kind == "markdown" else ""), [(0, page)]
 
 
@@ -205,13 +207,12 @@ def _chunks(pages: list[tuple[int, ProcessedPage]]) -> Iterator[Chunk]:
         tables_start += len(page.tables_markdown) + bool(page.tables_markdown)
 
 
-def _markup(text: str, kind: FileFormat) -> str:
-    if kind == "html":
-        return text
+def _extraction(text: str, kind: FileFormat, title: str) -> Extraction:
+    if kind == "text":
+        return Extraction(clean_text(encodable(text)), title=clean_line(encodable(title), MAX_TITLE_CHARS))
     if kind == "markdown":
-        return f"<html><body><main><article>{_markdown().render(encodable(text))}</article></main></body></html>"
-    # Escaped it has no tags, so that the extractor takes it for plain text.
-    return html.escape(text, quote=False)
+        text = f"<html><body><main><article>{_markdown().render(encodable(text))}</article></main></body></html>"
+    return read_html(text, title)
 
 
 @lru_cache(maxsize=1)

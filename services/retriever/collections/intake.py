@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from proto.collections import DocumentInfo, DocumentState, IngestResponse
-from services.kit.errors import MeshError, Overloaded, Unavailable
+from services.kit.errors import InvalidRequest, MeshError, Overloaded, Unavailable
 from services.kit.files import write_whole
 from services.kit.telemetry import log
 from services.retriever.collections.documents import File
-from services.retriever.collections.errors import NoSuchCollection
+from services.retriever.collections.errors import CollectionConflict, NoSuchCollection
 from services.retriever.collections.pipeline import Progress
 
 MAX_WAITING = 1_024
@@ -28,6 +28,11 @@ MAX_FAILED = 1_000
 # Pauses between attempts while the store is away; after them the file waits for the next start.
 PAUSES_S = (1.0, 5.0, 20.0, 60.0, 60.0)
 SUFFIX = ".file"
+
+
+class _Superseded(Exception):
+    """The file is not to be written any more: another version came after it, or it was removed."""
+
 
 # Writes files into a collection.
 Write = Callable[[str, Sequence[File], Progress], Awaitable[IngestResponse]]
@@ -65,6 +70,8 @@ class Intake:
         self._waiting: asyncio.Queue[Job] = asyncio.Queue()
         self._jobs: dict[tuple[str, str], Job] = {}
         self._failed: OrderedDict[tuple[str, str], Job] = OrderedDict()
+        # On disk for the next start.
+        self._interrupted: dict[tuple[str, str], Job] = {}
         self._bytes = 0
 
     @contextlib.asynccontextmanager
@@ -82,7 +89,7 @@ class Intake:
     def find(self, collection: str, document: str) -> DocumentInfo | None:
         """A waiting or unreadable file; None for any other."""
         key = (collection, document)
-        job = self._jobs.get(key) or self._failed.get(key)
+        job = self._jobs.get(key) or self._failed.get(key) or self._interrupted.get(key)
         return job.info() if job else None
 
     async def put(self, collection: str, file: File) -> Job:
@@ -97,6 +104,10 @@ class Intake:
             raise Overloaded(
                 f"{self._waiting.qsize():,} files wait to be written, which is all that may", retry_after_s=5
             )
+        # A caller that hangs up meanwhile leaves no file on disk that nobody knows of.
+        return await asyncio.shield(self._take(collection, file, size))
+
+    async def _take(self, collection: str, file: File, size: int) -> Job:
         self._bytes += size
         try:
             path = await asyncio.to_thread(_save, self._folder, collection, file)
@@ -105,18 +116,32 @@ class Intake:
         finally:
             self._bytes -= size
         job = Job(collection, file.id, path, size, await asyncio.to_thread(lambda: file.digest))
+        await self._remove_interrupted(job.collection, job.id)
         self._add(job)
         return job
 
     async def forget(self, collection: str, document: str) -> bool:
-        """Drop a file that waits or failed; false where there is none. One that is being written is written."""
-        had_failed = self._failed.pop((collection, document), None) is not None
-        job = self._jobs.get((collection, document))
-        if job is None or job.state != "waiting":
-            return had_failed
-        del self._jobs[collection, document]
-        await asyncio.to_thread(job.path.unlink, missing_ok=True)
-        return True
+        """Drop a file that waits, failed, or is being written; false where there is none.
+
+        What is being written ends with its current points: whoever deletes the document waits for that, by the
+        collection's lock.
+        """
+        key = (collection, document)
+        had_failed = self._failed.pop(key, None) is not None
+        had_interrupted = await self._remove_interrupted(collection, document)
+        job = self._jobs.pop(key, None)
+        if job is not None:
+            await asyncio.to_thread(job.path.unlink, missing_ok=True)
+        return job is not None or had_failed or had_interrupted
+
+    async def _remove_interrupted(self, collection: str, document: str) -> bool:
+        job = self._interrupted.pop((collection, document), None)
+        if job is not None:
+            await asyncio.to_thread(job.path.unlink, missing_ok=True)
+        return job is not None
+
+    def _is_current(self, job: Job) -> bool:
+        return self._jobs.get((job.collection, job.id)) is job
 
     def _add(self, job: Job) -> None:
         key = (job.collection, job.id)
@@ -129,35 +154,47 @@ class Intake:
         while True:
             job = await self._waiting.get()
             try:
-                if self._jobs.get((job.collection, job.id)) is job:
-                    await self._process(job)
-                else:
-                    job.problem = "another version came after it, or it was removed"
-                    await asyncio.to_thread(job.path.unlink, missing_ok=True)
+                await self._process(job)
+            except _Superseded:
+                job.problem = "another version came after it, or it was removed"
+                await asyncio.to_thread(job.path.unlink, missing_ok=True)
             finally:
                 self._bytes -= job.size
                 job.done.set()
 
     async def _process(self, job: Job) -> None:
+        def check() -> None:
+            if not self._is_current(job):
+                raise _Superseded
+
         def progress(written: int, passages: int) -> None:
+            check()
             job.state, job.written, job.passages = "writing", written, passages
 
         for pause in (*PAUSES_S, None):
+            check()
             try:
                 collection, file = await asyncio.to_thread(_load, job.path)
                 response = await self._write(collection, [file], progress)
-            except NoSuchCollection as error:
+            except _Superseded:
+                raise
+            except (NoSuchCollection, InvalidRequest) as error:
                 await self._end(job, error.detail)
             except MeshError as error:
-                log.warning("file not written", collection=job.collection, error=error.detail, again=pause is not None)
-                if pause is not None:
-                    await asyncio.sleep(pause)
+                check()
+                # Where a collection was built otherwise a pause mends nothing, and the others would wait for it.
+                goes_on = pause is not None and not isinstance(error, CollectionConflict)
+                log.warning("file not written", error=error.detail, again=goes_on)
+                if goes_on:
+                    await asyncio.sleep(pause or 0.0)
                     continue
                 job.state, job.problem = "interrupted", error.detail
-                self._jobs.pop((job.collection, job.id), None)
+                del self._jobs[job.collection, job.id]
+                self._interrupted[job.collection, job.id] = job
             except Exception as error:
+                check()
                 # An error of one file; the others must not wait behind it.
-                log.error("file failed", collection=job.collection, error=type(error).__name__, exc_info=error)
+                log.error("file failed", error=type(error).__name__, exc_info=error)
                 await self._end(job, "the service failed; its log has the details")
             else:
                 job.new = bool(response.added)

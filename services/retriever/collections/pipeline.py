@@ -186,9 +186,21 @@ class Writer:
         finally:
             if writing is not None:
                 await writing
-        many = [document.identity.point(0) for document in documents if len(document.passages.chunks) > 1]
-        await self.store.mark(self.name, many, {keys.COMPLETE: True})
+        await self._complete([document for document in documents if len(document.passages.chunks) > 1])
         return len(firsts) + len(others)
+
+    async def _complete(self, documents: Sequence[Parsed]) -> None:
+        """Mark documents as complete; of those that another service removed or replaced meanwhile nothing stays."""
+        versions = await self.versions([document.identity for document in documents])
+        whole = []
+        for document in documents:
+            identity, first = document.identity, document.identity.point(0)
+            if versions.get(first, {}).get(keys.DIGEST) == identity.digest:
+                whole.append(first)
+                continue
+            for ids in parts([identity.point(number) for number in range(1, len(document.passages.chunks))]):
+                await self.store.remove(self.name, ids)
+        await self.store.mark(self.name, whole, {keys.COMPLETE: True})
 
     async def _present(self, documents: Sequence[Parsed], versions: Mapping[str, Payload]) -> frozenset[str]:
         """Further points of these very versions, written before an interruption."""

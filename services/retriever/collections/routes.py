@@ -1,5 +1,6 @@
 """Routes of collections: `/collections`, and what is below it."""
 
+import asyncio
 from collections.abc import Mapping
 from email.message import Message
 from typing import Annotated, Any
@@ -28,6 +29,7 @@ from proto.collections import (
     SearchResponse,
 )
 from services.kit.app import accept, documented, file_body, problem_response, state_of
+from services.kit.documents import is_encoding
 from services.kit.errors import UnsupportedMediaType, refusal
 from services.kit.filters import Filters
 from services.kit.telemetry import Metrics
@@ -144,7 +146,8 @@ async def put_document(
     What takes longer than `wait_s` is answered with 202 and is on disk then: it will be written, whatever happens to
     the service. `GET` of the same path says how far it is.
     """
-    file = file_of(id, await request.body(), request.headers.get("content-type", ""), description)
+    content_type = request.headers.get("content-type", "")
+    file = await asyncio.to_thread(file_of, id, await request.body(), content_type, description)
     info, new = await service.put(name, file, wait_s=description.wait_s)
     if info.state != "complete":
         accept(response, f"/collections/{name}/documents/{id}")
@@ -197,7 +200,10 @@ def file_of(id: str, content: bytes, content_type: str, description: FileDescrip
     }
     if kind not in TEXTS:
         return File(content, kind, id, **properties)
+    charset = message.get_content_charset("utf-8")
+    if not is_encoding(charset):
+        raise refusal("content-type", "names no charset of the web")
     try:
-        return File(content.decode(message.get_content_charset("utf-8")), kind, id, **properties)
+        return File(content.decode(charset), kind, id, **properties)
     except (LookupError, ValueError) as error:
         raise refusal("body", "is no text of its charset, UTF-8 where none is named") from error

@@ -164,8 +164,10 @@ class CollectionService:
             NoSuchCollection: there is none of that name.
             InvalidRequest: it cannot be read; says why.
             Overloaded: too many files wait.
+            CollectionConflict: an encoder is not the one that the collection was built with.
         """
-        await self._schema(name)
+        schema = await self._schema(name)
+        await self._check_encoders(name, schema, list(schema.encoders))
         job = await self.intake.put(name, file)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(wait_s):

@@ -5,7 +5,8 @@ import re
 import zipfile
 from dataclasses import dataclass
 
-from services.retriever.extract import Extraction
+from services.retriever.extract import Extraction, extract
+from services.retriever.tables import OF_DOCUMENT
 
 MAX_MEMBERS = 10_000
 MAX_UNPACKED_BYTES = 256 * 1024 * 1024
@@ -41,6 +42,11 @@ class Contents:
 
     title: str
     sections: tuple[Section, ...]
+
+
+def read_html(html: str, title: str) -> Extraction:
+    """HTML of a document, within the bounds of one: more of it is read than of a page; raises as `extract`."""
+    return extract(html, name=title, max_chars=MAX_CHARS, table_times=OF_DOCUMENT)
 
 
 def open_archive(content: bytes, *, entities: bool = False) -> zipfile.ZipFile:

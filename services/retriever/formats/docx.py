@@ -5,8 +5,7 @@ import logging
 
 import mammoth
 
-from services.retriever.extract import extract
-from services.retriever.formats.base import MAX_CHARS, Contents, Section, Unreadable, open_archive
+from services.retriever.formats.base import MAX_CHARS, Contents, Section, Unreadable, open_archive, read_html
 
 
 def read(content: bytes, title: str) -> Contents:
@@ -22,5 +21,5 @@ def read(content: bytes, title: str) -> Contents:
         raise Unreadable("it is damaged: no Word document") from error
     if len(html) > MAX_CHARS:
         raise Unreadable(f"it holds more than {MAX_CHARS:,} characters")
-    page = extract(f"<html><body><main><article>{html}</article></main></body></html>", name=title, max_chars=MAX_CHARS)
+    page = read_html(f"<html><body><main><article>{html}</article></main></body></html>", title)
     return Contents("", (Section(page),))

@@ -6,8 +6,8 @@ from urllib.parse import unquote
 
 from lxml import etree
 
-from services.retriever.extract import MAX_TITLE_CHARS, extract
-from services.retriever.formats.base import Contents, Section, Unreadable, open_archive, read_member
+from services.retriever.extract import MAX_TITLE_CHARS
+from services.retriever.formats.base import Contents, Section, Unreadable, open_archive, read_html, read_member
 from services.retriever.markup import clean_line
 
 CONTAINER = "META-INF/container.xml"
@@ -31,10 +31,12 @@ def read(content: bytes, title: str) -> Contents:
         own_title = clean_line(book.findtext(".//dc:title", "", _NAMES), MAX_TITLE_CHARS)
         files = {item.get("id"): item.get("href", "") for item in book.iterfind(".//opf:item", _NAMES)}
         spine = [files.get(item.get("idref"), "") for item in book.iterfind(".//opf:itemref", _NAMES)]
+        if len(spine) > MAX_CHAPTERS:
+            raise Unreadable(f"it holds {len(spine):,} chapters, more than {MAX_CHAPTERS:,}")
         folder = posixpath.dirname(package)
-        names = [posixpath.normpath(posixpath.join(folder, unquote(href))) for href in spine[:MAX_CHAPTERS] if href]
+        names = [posixpath.normpath(posixpath.join(folder, unquote(href))) for href in spine if href]
         sections = tuple(
-            Section(extract(read_member(archive, name).decode("utf-8", "replace"), name=title or own_title))
+            Section(read_html(read_member(archive, name).decode("utf-8", "replace"), title or own_title))
             for name in names
         )
     return Contents(own_title, sections)

@@ -2,7 +2,7 @@
 
 import io
 import warnings
-from itertools import islice
+from collections.abc import Sequence
 from typing import Any
 
 from openpyxl import load_workbook
@@ -10,7 +10,7 @@ from openpyxl import load_workbook
 from services.retriever.extract import MAX_TITLE_CHARS, Extraction
 from services.retriever.formats.base import Contents, Section, Unreadable, open_archive
 from services.retriever.markup import clean_line, clean_text
-from services.retriever.tables import MAX_COLUMNS, table_of
+from services.retriever.tables import MAX_COLUMNS, MAX_SHEET_CHARS, table_of
 
 MAX_SHEETS = 200
 MAX_ROWS = 50_000
@@ -25,8 +25,12 @@ def read(content: bytes, title: str) -> Contents:
             warnings.simplefilter("ignore")
             book = load_workbook(io.BytesIO(content), read_only=True, data_only=True, keep_links=False)
             own_title = clean_line(book.properties.title or "", MAX_TITLE_CHARS)
-            sections = tuple(_sheet(sheet, title or own_title) for sheet in islice(book.worksheets, MAX_SHEETS))
+            if len(book.worksheets) > MAX_SHEETS:
+                raise Unreadable(f"it holds {len(book.worksheets):,} sheets, more than {MAX_SHEETS}")
+            sections = tuple(_sheet(sheet, title or own_title) for sheet in book.worksheets)
             book.close()
+    except Unreadable:
+        raise
     except Exception as error:  # openpyxl raises its XML reader's errors, and KeyError for a missing part
         raise Unreadable("it is damaged: no Excel workbook") from error
     return Contents(own_title, sections)
@@ -35,11 +39,23 @@ def read(content: bytes, title: str) -> Contents:
 def _sheet(sheet: Any, title: str) -> Section:
     # The sheet's declared size is a guess of its writer, and may be a million empty columns.
     sheet.reset_dimensions()
-    values = sheet.iter_rows(max_row=MAX_ROWS, max_col=MAX_COLUMNS, values_only=True)
-    rows = [["" if value is None else str(value) for value in row] for row in values if any(v is not None for v in row)]
+    values = sheet.iter_rows(max_row=MAX_ROWS + 1, max_col=MAX_COLUMNS + 1, values_only=True)
+    lines = enumerate(values, 1)
+    rows = [["" if value is None else str(value) for value in row] for number, row in lines if _is_used(number, row)]
     name = ": ".join(filter(None, (title, sheet.title)))
     table = table_of(name, rows)
+    if table is not None and table.rows < len(rows) - 1:
+        raise Unreadable(f"a sheet holds more than {MAX_SHEET_CHARS:,} characters")
     if table is None:
         # A list, which has no columns to lose.
         return Section(Extraction(clean_text("\n".join(" ".join(filter(None, row)) for row in rows)), title=title))
     return Section(Extraction("", (table,), title))
+
+
+def _is_used(number: int, row: Sequence[Any]) -> bool:
+    """Whether a row holds a value; raises Unreadable where it is beyond the bounds."""
+    if number > MAX_ROWS and any(value is not None for value in row):
+        raise Unreadable(f"a sheet holds more than {MAX_ROWS:,} rows")
+    if any(value is not None for value in row[MAX_COLUMNS:]):
+        raise Unreadable(f"a sheet holds more than {MAX_COLUMNS} columns")
+    return any(value is not None for value in row)

@@ -3,10 +3,12 @@
 import asyncio
 import ctypes
 import os
+import signal
 from collections.abc import Callable, Iterator
 
 import pytest
 
+from services.kit.errors import Unavailable
 from services.retriever.workers import PageFailed, PagePool, PageTimeout
 
 pytestmark = pytest.mark.anyio
@@ -32,6 +34,10 @@ def exit_at_once(_: int) -> int:
 
 def hoard(_: int) -> int:
     return len(bytearray(2**31))
+
+
+def process_id(_: int) -> int:
+    return os.getpid()
 
 
 def fail(value: int) -> int:
@@ -61,6 +67,21 @@ async def test_a_bad_task_fails_alone(pool: PagePool, task: Callable[[int], int]
         await bad
     assert "secret" not in str(raised.value)
     assert [await task for task in good] == [0, 2, 4, 6]
+
+
+async def test_a_worker_killed_while_idle_costs_nothing() -> None:
+    pool = PagePool(workers=2, memory_mib=512)
+    try:
+        worker = await pool.run(process_id, 0, timeout_s=60)
+        os.kill(worker, signal.SIGKILL)
+        # The pool sees it some time later.
+        for number in range(20):
+            assert await pool.run(double, number, timeout_s=60) == 2 * number
+            await asyncio.sleep(0.05)
+    finally:
+        pool.close()
+    with pytest.raises(Unavailable):
+        await pool.run(double, 1, timeout_s=60)
 
 
 async def test_cancelling_frees_the_worker(pool: PagePool) -> None:

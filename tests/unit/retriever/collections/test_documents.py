@@ -7,6 +7,7 @@ from urllib.parse import quote
 import httpx
 import pytest
 
+from proto.collections import FileFormat
 from services.retriever.collections.documents import passages
 from tests.unit.retriever.collections.test_routes import create, ingest, search
 from tests.unit.retriever.formats.files import pdf
@@ -59,6 +60,26 @@ async def test_documents_are_listed_as_far_as_filters_let_them_through(
 def test_a_document_is_read_to_its_end() -> None:
     text = "The ferry leaves at seven in the morning.\n" * 30_000 + "The vault opens with the word pelican."
     assert "pelican" in passages(text, "text", "", True).chunks[-1].text
+    # Longer than a page of the web, and its signs are no markup.
+    text = "R&D <costs> rose.\n" * 300_000 + "The vault opens with the word pelican."
+    whole = passages(text, "text", "", False)
+    assert whole.problem.startswith(f"its {len(text):,} characters")
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"), [("html", "<p>One of many.</p>" * 80_000), ("markdown", "One.\n\n" * 80_000)]
+)
+def test_a_document_that_cannot_be_read_to_its_end_is_refused(kind: FileFormat, text: str) -> None:
+    found = passages(text, kind, "", True)
+    assert (found.chunks, found.problem) == ((), "it is too large: it would be cut at 150,000 tags")
+
+
+def test_long_tables_of_a_document_are_read_to_their_end() -> None:
+    rows = "".join(f"<tr><td>{number}<td>a lamp of {number} watts" for number in range(8_000))
+    html = f"<html><body><table><tr><th>number<th>what{rows}</table></body></html>"
+    found = passages(html, "html", "", True)
+    assert not found.problem
+    assert "a lamp of 7999 watts" in found.chunks[-1].text
 
 
 async def test_a_list_has_pages(retriever: httpx.AsyncClient) -> None:
@@ -83,7 +104,9 @@ async def test_a_list_has_pages(retriever: httpx.AsyncClient) -> None:
         (b"x", "application/zip", 415, "application/pdf"),
         (b"", "application/pdf", 422, "0 bytes"),
         (b"\xff\xfe\x00", "text/plain", 422, "no text of its charset"),
-        (b"x", "text/plain; charset=martian", 422, "no text of its charset"),
+        (b"x", "text/plain; charset=martian", 422, "names no charset"),
+        # Its decoder takes time in proportion to the text's square.
+        (b"x-" * 1_000_000, "text/plain; charset=punycode", 422, "names no charset"),
     ],
 )
 async def test_what_cannot_be_read_is_refused_in_words(
@@ -93,7 +116,8 @@ async def test_what_cannot_be_read_is_refused_in_words(
     reply = await retriever.put(path, content=content, headers={"content-type": kind})
     assert reply.status_code == status, reply.text
     assert why in reply.json()["detail"]
-    assert reply.json()["errors"][0]["field"] == ("content-type" if status == 415 else "body")
+    field = "content-type" if status == 415 or "charset=" in kind else "body"
+    assert reply.json()["errors"][0]["field"] == field
     if why.startswith("it "):
         assert (await retriever.get(path)).json()["state"] == "failed"
         assert (await retriever.delete(path)).status_code == 204

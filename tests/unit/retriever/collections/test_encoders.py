@@ -79,6 +79,10 @@ async def test_another_model_of_that_name_is_a_conflict(client: httpx.AsyncClien
         reply = await client.post(f"/collections/{name}/{path}", json=body)
         assert reply.status_code == 409
         assert words in reply.json()["detail"]
+    file = await client.put(
+        f"/collections/{name}/documents/more", content=b"More.", headers={"content-type": "text/plain"}
+    )
+    assert (file.status_code, words in file.json()["detail"]) == (409, True)
     if name != "gone":
         again = await client.put(f"/collections/{name}", json={"encoders": [name]})
         assert again.status_code == 409

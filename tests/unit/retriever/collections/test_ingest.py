@@ -19,6 +19,7 @@ from services.kit.encoder import Floats
 from services.kit.errors import DeadlineExceeded, Unavailable
 from services.kit.lexical import stems
 from services.kit.shard import Shard
+from services.retriever.collections.catalogue import Catalogue
 from services.retriever.collections.documents import File
 from services.retriever.collections.errors import NoSuchCollection
 from services.retriever.collections.ingest import Ingestion
@@ -157,6 +158,25 @@ async def test_a_replacement_cut_short_leaves_nothing_of_the_old(
     response = await library.put(Document(id="book", text=BOOK), LETTER)
     assert response.unchanged == 1
     assert await library.contents() == undisturbed
+
+
+@pytest.mark.parametrize("meanwhile", ["deleted", "replaced"])
+async def test_what_another_service_removes_while_it_is_written_is_gone(library: Library, meanwhile: str) -> None:
+    class Interrupting(Counting):
+        """Another service over the same store does its work between two writes of this one."""
+
+        async def passages(self, encoder: str, texts: Sequence[str]) -> Floats:
+            if self.left == 9_998:
+                if meanwhile == "deleted":
+                    assert await Catalogue(library.store).delete(NAME, "book")
+                else:
+                    await library.put(Document(id="book", text="A newer book about pelicans."))
+            return await super().passages(encoder, texts)
+
+    slow = Ingestion(library.store, Interrupting(), Inline(), RetrieverSettings())  # type: ignore[arg-type]
+    await slow.run(NAME, SCHEMA, [File.of(Document(id="book", text=BOOK))])
+    texts = [payload["text"] for payload, _ in (await library.contents()).values()]
+    assert texts == ([] if meanwhile == "deleted" else ["A newer book about pelicans."])
 
 
 async def test_the_old_version_sent_again_after_a_cut_is_whole_again(

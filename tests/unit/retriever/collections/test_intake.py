@@ -11,6 +11,7 @@ from proto.collections import IngestResponse
 from services.kit.errors import MeshError, Overloaded, Unavailable
 from services.retriever.collections import intake
 from services.retriever.collections.documents import File
+from services.retriever.collections.errors import CollectionConflict
 from services.retriever.collections.intake import Intake
 from services.retriever.collections.pipeline import Progress
 
@@ -97,3 +98,111 @@ async def test_no_more_wait_than_may(tmp_path: Path) -> None:
         with pytest.raises(Overloaded):
             await waiting.put("notes", FILES[1])
         await waiting.put("notes", FILES[0])
+
+
+async def test_a_newer_version_takes_the_place_of_one_that_was_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(intake, "PAUSES_S", ())
+    problems = [Unavailable("the store is away")]
+    written = Written(lambda _: problems.pop() if problems else None)
+    older, newer = File("Version 1", "text", "a"), File("Version 2", "text", "a")
+    async with Intake(written, tmp_path, max_bytes=1_000).running() as waiting:
+        job = await waiting.put("notes", older)
+        await job.done.wait()
+        info = waiting.find("notes", "a")
+        assert info is not None
+        assert info.state == "interrupted"
+        await (await waiting.put("notes", newer)).done.wait()
+        assert waiting.find("notes", "a") is None
+    assert files_in(tmp_path) == []
+    assert written.files == [newer]
+
+
+async def test_what_was_given_up_is_deleted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(intake, "PAUSES_S", ())
+    async with Intake(Written(lambda _: Unavailable("away")), tmp_path, max_bytes=1_000).running() as waiting:
+        await (await waiting.put("notes", FILES[0])).done.wait()
+        assert await waiting.forget("notes", "a")
+        assert not await waiting.forget("notes", "a")
+    assert files_in(tmp_path) == []
+
+
+@pytest.mark.parametrize("how", ["forget", "put"])
+async def test_what_is_removed_between_two_attempts_is_not_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    monkeypatch.setattr(intake, "PAUSES_S", (0.05, 0.05))
+    older, newer = File("Version 1", "text", "a"), File("Version 2", "text", "a")
+    attempts: list[str] = []
+
+    def fails(file: File) -> MeshError | None:
+        attempts.append(str(file.content))
+        return Unavailable("away") if file == older else None
+
+    written = Written(fails)
+    async with Intake(written, tmp_path, max_bytes=1_000).running() as waiting:
+        job = await waiting.put("notes", older)
+        while not attempts:  # noqa: ASYNC110 - the store is asked, and fails
+            await asyncio.sleep(0.001)
+        if how == "forget":
+            assert await waiting.forget("notes", "a")
+            await job.done.wait()
+            assert waiting.find("notes", "a") is None
+        else:
+            await (await waiting.put("notes", newer)).done.wait()
+    assert attempts == ["Version 1", "Version 2"][: 1 + (how == "put")]
+    assert written.files == ([newer] if how == "put" else [])
+    assert files_in(tmp_path) == []
+
+
+async def test_a_document_deleted_while_it_is_written_is_written_no_further(tmp_path: Path) -> None:
+    begun, parts = asyncio.Event(), []
+
+    async def write(_: str, __: Sequence[File], progress: Progress) -> IngestResponse:
+        for part in range(100):
+            progress(part, 100)
+            parts.append(part)
+            begun.set()
+            await asyncio.sleep(0.001)
+        return IngestResponse(added=1)
+
+    async with Intake(write, tmp_path, max_bytes=1_000).running() as waiting:
+        job = await waiting.put("notes", FILES[0])
+        await begun.wait()
+        assert await waiting.forget("notes", "a")
+        await job.done.wait()
+        assert waiting.find("notes", "a") is None
+    assert len(parts) < 100
+    assert files_in(tmp_path) == []
+
+
+async def test_a_collection_of_another_build_holds_up_nobody(tmp_path: Path) -> None:
+    attempts: list[str] = []
+
+    def fails(file: File) -> MeshError | None:
+        attempts.append(file.id)
+        return CollectionConflict("it was built with another encoder") if file.id == "a" else None
+
+    async with Intake(Written(fails), tmp_path, max_bytes=1_000).running() as waiting:
+        jobs = [await waiting.put("notes", file) for file in FILES]
+        for job in jobs:
+            await job.done.wait()
+    assert attempts == ["a", "b"]
+    assert [job.state for job in jobs] == ["interrupted", "complete"]
+    # Kept: the encoder may be defined again.
+    assert len(files_in(tmp_path)) == 1
+
+
+async def test_a_sender_that_hangs_up_leaves_no_file_that_nobody_knows_of(tmp_path: Path) -> None:
+    written = Written()
+    async with Intake(written, tmp_path, max_bytes=1_000).running() as waiting:
+        sending = asyncio.create_task(waiting.put("notes", FILES[1]))
+        await asyncio.sleep(0)
+        sending.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await sending
+        while not written.files:  # noqa: ASYNC110 - as a caller asks
+            await asyncio.sleep(0.001)
+        while files_in(tmp_path):  # noqa: ASYNC110
+            await asyncio.sleep(0.001)

@@ -152,3 +152,26 @@ def test_a_pdf_of_too_many_pages_is_refused(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr("services.retriever.formats.pdf.MAX_PAGES", 1)
     with pytest.raises(Unreadable, match="2 pages, more than 1"):
         read(FILES["pdf"](), "pdf")
+
+
+@pytest.mark.parametrize(
+    ("bound", "value", "match"),
+    [
+        ("MAX_ROWS", 2, "more than 2 rows"),
+        ("MAX_COLUMNS", 1, "more than 1 columns"),
+        ("MAX_SHEETS", 1, "2 sheets, more than 1"),
+    ],
+)
+def test_a_workbook_beyond_a_bound_is_refused(
+    monkeypatch: pytest.MonkeyPatch, bound: str, value: int, match: str
+) -> None:
+    monkeypatch.setattr(f"services.retriever.formats.xlsx.{bound}", value)
+    with pytest.raises(Unreadable, match=match):
+        read(FILES["xlsx"](), "xlsx")
+
+
+@pytest.mark.parametrize("charset", ["windows-874", "unknown-8bit", "x-gbk"])
+def test_mail_in_a_charset_that_python_does_not_know_is_read(charset: str) -> None:
+    mail = b"Subject: The lamp\r\nContent-Type: text/plain; charset=" + charset.encode()
+    contents = read(mail + b"\r\nContent-Transfer-Encoding: 8bit\r\n\r\nIt was repaired on Friday.\r\n", "mail")
+    assert contents.sections[1].content.text == "It was repaired on Friday."
