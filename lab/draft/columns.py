@@ -3,6 +3,7 @@
 import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Any, Literal
 
 from lab.draft.headers import MAX_NAME, abbreviated, ascii_words, column_name
@@ -39,9 +40,12 @@ _POSTCODE = re.compile(r"-?0\d")
 _OF_DAY = re.compile(r"(?:[01]?\d|2[0-3]):[0-5]\d(?::[0-5]\d)?")
 _DATE = re.compile(r"\d{4}-\d{1,2}(?:-\d{1,2})?(?:[T ].*)?")
 # A day as people write it: a year in four digits, a month's name, or slashes. 1.10.24 may be a version.
+_TIMED = re.compile(r"\d[T ]+\d{1,2}:\d\d")
 _WRITTEN = re.compile(r"(?=.*(?:\d{4}|[A-Za-z]{3}|/)).*\d.*")
 _OF_NUMBERS = re.compile(r"(\d{1,2})([-/.])(\d{1,2})\2\d+")
 _YEAR = re.compile(r"1\d{3}|20\d{2}")
+# Thousands and millions behind a figure, which are no unit: 12K, 1.5M.
+_SCALES = frozenset({"K", "k", "M", "MM", "B", "bn", "Bn", "T"})
 _TRUTH = frozenset({"true", "false", "yes", "no", "y", "n"})
 
 
@@ -55,6 +59,7 @@ class Column:
     values: frozenset[str] = field(repr=False)  # its distinct values, stripped, without those that mean nothing
     filled: int  # rows with a value
     transform: ColumnTransform = ""  # from what its cells have to `values`: days in ISO 8601, figures without units
+    timed: bool = False  # whether its cells have a time of day beside the day, which alone is kept
 
     @property
     def unique(self) -> bool:
@@ -147,6 +152,8 @@ class Column:
     @property
     def _written(self) -> list[str]:
         """Its header's own words, where abbreviations among them became others: "dob"."""
+        if self.header and not column_name(self.header):
+            return [self.header.casefold()]
         written = abbreviated(self.header)
         if not written:
             return []
@@ -251,8 +258,10 @@ class Column:
 
     @property
     def _unit(self) -> dict[str, Any]:
-        """The unit of its numbers; empty without one, and for the base of a rate."""
-        return units().get(self._last, {}) if self.numeric and not self._is_rate else {}
+        """The unit of its numbers; empty without one, and for the base of a rate: milligrams in a litre."""
+        front, _, last = self.name.rpartition("_")
+        is_divided = last == self._last and front.rpartition("_")[2] in units() and front != ""
+        return units().get(self._last, {}) if self.numeric and not self._is_rate and not is_divided else {}
 
     @property
     def _is_rate(self) -> bool:
@@ -289,8 +298,9 @@ def read_columns(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> list[
             if (stripped := cell.strip()).casefold() not in NOTHING:
                 cells[index].append(stripped)
     columns: list[Column] = []
-    for header, filled in zip(headers, cells, strict=True):
-        name = column_name(header)
+    for place, (header, filled) in enumerate(zip(headers, cells, strict=True), 1):
+        # A header in another alphabet gives no name.
+        name = column_name(header) or (f"column_{place}" if any(map(str.isalpha, header)) else "")
         if not name or not filled:
             continue
         figures = [one for one in filled if one.casefold() not in NO_NUMBER]
@@ -306,9 +316,15 @@ def read_columns(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> list[
             values = frozenset(parts[0] for parts in amounts if parts)
             name = name if {*name.split("_")} & units().keys() else f"{name[: MAX_NAME - len(unit) - 1]}_{unit}"
         names = {column.name for column in columns}
+        numbers = map(str, count(2))
+        stem = name
         while name in names:
-            name = f"{name[: MAX_NAME - 1]}2"
-        columns.append(Column(header, name, _type_of(name, values, len(filled)), values, len(filled), transform))
+            number = next(numbers)
+            name = f"{stem[: MAX_NAME - len(number)]}{number}"
+        timed = all(_TIMED.search(one) for one in filled) and (bool(date_order(values)) or guess_type(values) == "date")
+        if timed and not transform:
+            values = frozenset(one[:10] for one in values)
+        columns.append(Column(header, name, _type_of(name, values, len(filled)), values, len(filled), transform, timed))
     return columns
 
 
@@ -319,7 +335,7 @@ def unit_of(amounts: Collection[tuple[str, str, str] | None]) -> str:
     """
     written: set[str] = set()
     for parts in amounts:
-        if parts is None or (parts[1] and parts[2]) or _POSTCODE.match(parts[0].lstrip("-")):
+        if parts is None or parts[2] in _SCALES or (parts[1] and parts[2]) or _POSTCODE.match(parts[0].lstrip("-")):
             return ""
         written.add(ascii_words(parts[1] or parts[2]))
     (unit, *others) = sorted(written - {""}) or [""]

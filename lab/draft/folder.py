@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -186,14 +186,19 @@ def _view(table: CsvTable, tables: Sequence[CsvTable]) -> View:
     own = (table.name, table.noun)
     joins = [(other, join) for other in tables for join in other.joins if join.table == table.name]
     children = [(other, join) for other, join in joins if join.role in own]
-    keys += [_count(other, join) for other, join in children]
+    for other, join in children:
+        count = _count(other, join)
+        keys += [count] if count.name not in {key.name for key in keys} else []
     keys += [key for key in behind if key.name not in {one.name for one in keys}]
+    keys = [replace(key, alias="") if key.alias in {one.name for one in keys} else key for key in keys]
     selects = [*hidden, *(f"{key.select} AS {_QUOTE(key.name)}" for key in keys)]
     facets = [
         (identifier(plural(child_of(other, join))), other.name, _child_key(other, join)) for other, join in children
     ]
     sql = ["SELECT", *(f"  {one}," for one in selects[:-1]), f"  {selects[-1]}", *sources]
-    return View(table, tuple(keys), tuple(_parameters(table)), tuple(sql), tuple(facets))
+    names = {key.name for key in keys}
+    facets = [one for one in {facet[0]: facet for facet in reversed(facets)}.values() if one[0] not in names]
+    return View(table, tuple(keys), tuple(_parameters(table)), tuple(sql), tuple(reversed(facets)))
 
 
 def _event_key(table: CsvTable) -> Key:

@@ -29,6 +29,12 @@ def joins_of(table: CsvTable, tables: Mapping[str, CsvTable]) -> list[Join]:
     return [_plain(one, nouns[one.table]) if counts[one.table] == 1 else one for one in joins]
 
 
+def first_of_roles(joins: Sequence[Join]) -> list[Join]:
+    """The first join of each role: an order's customer_id and customer_name say the same."""
+    first = {join.role: join for join in reversed(joins)}
+    return [join for join in joins if first[join.role] is join]
+
+
 def _plain(join: Join, noun: str) -> Join:
     """The only join of a table with its noun as role: star of a `host_star`, but not country of a `birth_country`."""
     front, _, last = join.column.name.removesuffix("_id").rpartition("_")

@@ -85,7 +85,7 @@ class CsvTable:
     @property
     def numbered_by(self) -> list[Column]:
         """Columns within whose values rows are numbered, if there is no key."""
-        return [] if self.key else self.filled[:MAX_FIELDS]
+        return [] if self.key else [one for one in self.filled if not one.timed][:MAX_FIELDS]
 
     @property
     def number(self) -> str:

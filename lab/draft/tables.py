@@ -8,7 +8,7 @@ from pathlib import Path
 
 from lab.draft.columns import Column, read_columns
 from lab.draft.headers import MAX_NAME, column_name, without_abbreviations
-from lab.draft.joins import MIN_SHARED, is_called, joins_of
+from lab.draft.joins import MIN_SHARED, first_of_roles, is_called, joins_of
 from lab.draft.table import FULL_NAME, NAMES, CsvTable
 from lab.draft.vocabulary import singular, synonyms, words_of_names
 from services.kg.load.errors import LoadError
@@ -49,7 +49,10 @@ def read_tables(paths: Sequence[Path], prefix: str = "", reserved: Container[str
         table.joins = joins_of(table, tables)
         if table.label is not None and table.join_of(table.label) is not None:
             # A participant names no race, even if nobody takes part in two.
-            table.label = None
+            table.label = _called_by_key(table)
+            if table.label is not None and table.join_of(table.label) is not None:
+                table.label = None
+        table.joins = first_of_roles(table.joins)
     names = {column.key for table in tables.values() for column in table.columns}
     names |= {table.noun for table in tables.values()}
     for table in tables.values():
@@ -144,7 +147,8 @@ def _key(table: CsvTable, rows: Sequence[Sequence[str]], headers: Sequence[str])
     plain = [one for one in unique if one.type != "number" and (one.type != "date" or one is table.columns[0])]
     if best := (called or plain):
         return (best[0].name,)
-    for pair in combinations(table.filled[:4], 2):
+    # The time of day, which is not kept, may be all that tells two rows apart.
+    for pair in combinations([one for one in table.filled if not one.timed][:4], 2):
         places = [headers.index(column.header) for column in pair]
         if len({tuple(row[place] for place in places) for row in rows}) == table.rows:
             return tuple(column.name for column in pair)
@@ -161,12 +165,21 @@ def _label(table: CsvTable) -> Column | None:
     titles = [one for one in texts if one.name.split("_")[-1] in NAMES and len(one.values) > 0.5 * table.rows]
     called = (one for one in texts if one.name == table.name or one in titles)
     # Things without a name have that of their key: order 1005, invoice 2024-17.
-    key = table.column(table.key[0]) if len(table.key) == 1 else None
+    key = _single_key(table)
     telling = next((one for one in texts if _tells_apart(one, table)), None)
     if key is not None and key.code and telling is not None and table.rows < MIN_TELLING and not _of_words(telling):
         telling = None
-    named = next(called, None) or telling
-    return key if named is None and key is not None and (key.type == "text" or key.numbered) else named
+    return next(called, None) or telling or _called_by_key(table)
+
+
+def _single_key(table: CsvTable) -> Column | None:
+    return table.column(table.key[0]) if len(table.key) == 1 else None
+
+
+def _called_by_key(table: CsvTable) -> Column | None:
+    """The key, where it may be what a thing is called by: order 1005, invoice 2024-17."""
+    key = _single_key(table)
+    return key if key is not None and (key.type == "text" or key.numbered) else None
 
 
 def _of_words(column: Column) -> bool:

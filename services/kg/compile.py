@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any, cast
 
-from sqlalchemy import ColumnElement, Connection, Select, func, select
+from sqlalchemy import ColumnElement, Connection, Select, select
 
 from services.kg.entities import NameIndex
 from services.kg.errors import LanguageError, NoEntity, ParseError
@@ -20,12 +20,13 @@ from services.kg.outcome import Entity, Scalar
 from services.kg.rows import Rows, view_of
 from services.kg.scope import Findings, Scope
 from services.kg.store.names import name_table, normalise
+from services.kg.store.texts import lowered
 from services.kg.values import compare, integer, lower_bound, number, plain, within, words_of
 from services.kit.text.times import UnknownTime, Window, resolve_span, resolve_time
 
 # Rows of a statement that are returned; the count is of all.
 MAX_ROWS = 50
-# Values of a statement that a later one may refer to.
+# Values of a statement that a later one looks up by their names, or tells.
 MAX_FAN_OUT = 50
 # References from statement to statement in a row.
 MAX_HOPS = 3
@@ -172,7 +173,7 @@ class Compiler:
             return False
         plain_name = name.strip().lower()
         column = rows.c[parameter.text_column]
-        clause = func.lower(column).in_({plain_name, f"the {plain_name}", plain_name.removeprefix("the ")})
+        clause = lowered(column, plain_name).in_({plain_name, f"the {plain_name}", plain_name.removeprefix("the ")})
         surface = self._connection.scalar(select(column).select_from(rows.source).where(clause).limit(1))
         if surface is None:
             return False
@@ -212,12 +213,17 @@ class Compiler:
             column = earlier.c[key.id_column]
             pairs = list(self._connection.execute(earlier.select([column, earlier.c[key.name]]).limit(MAX_FAN_OUT)))
             if pairs and all(identifier is not None for identifier, _ in pairs):
-                self.findings.notes.append(f"{key.words}: {', '.join(dict.fromkeys(str(text) for _, text in pairs))}")
-                return earlier.select([column], ordered=False).limit(MAX_FAN_OUT)
-        texts = self._connection.scalars(earlier.select([earlier.c[key.name]]).limit(MAX_FAN_OUT))
-        names = [str(text) for text in dict.fromkeys(texts) if text is not None]
+                named = dict.fromkeys(str(text) for _, text in pairs)
+                more = " and others" if len(pairs) == MAX_FAN_OUT else ""
+                self.findings.notes.append(f"{key.words}: {', '.join(named)}{more}")
+                return earlier.select([column], ordered=False)
+        inner = earlier.select([earlier.c[key.name].label("text")]).subquery()
+        known = select(inner.c.text).where(inner.c.text.is_not(None)).distinct().limit(MAX_FAN_OUT + 1)
+        names = [str(text) for text in self._connection.scalars(known)]
         if not names:
             raise NoEntity(name or key.name)
+        if len(names) > MAX_FAN_OUT:
+            raise ParseError(f"more than {MAX_FAN_OUT} values of {key.words} cannot be gone on with: narrow them")
         self.findings.notes.append(f"{key.words}: {', '.join(names)}")
         identifiers = dict.fromkeys(one for text in names for one in self._listed(text, parameter.entities))
         if not identifiers:
@@ -281,17 +287,18 @@ class Compiler:
         if any(isinstance(value, Reference | Query) for value in condition.values):
             earlier, name = self._rows_of(cast(Reference | Query, condition.values[0]))
             shown = earlier.c[_key_of(earlier, name).name]
-            inner = earlier.select([shown], ordered=False).limit(MAX_FAN_OUT)
+            inner = earlier.select([shown], ordered=False)
             return cast(Clause, column.not_in(inner) if operator == "neq" else column.in_(inner))
         values = tuple(plain(value) for value in condition.values)
         if key.compare is not None:
             return key.compare(rows.c, cast(Any, operator), values)
         if operator == "like":
-            return func.lower(column).contains(str(values[0]).strip("%").lower(), autoescape=True)
+            part = str(values[0]).strip("%").lower()
+            return lowered(column, part).contains(part, autoescape=True)
         if key.kind == "date":
             return self._on_date(rows, key.name, operator, values)
         compared: list[Any] = [number(value, key) if key.kind in NUMERIC else str(value).lower() for value in values]
-        column = column if key.kind in NUMERIC else func.lower(column)
+        column = column if key.kind in NUMERIC else lowered(column, *compared)
         if operator == "between":
             return cast(Clause, column.between(compared[0], compared[1]))
         if key.kind in NUMERIC:

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from sqlalchemy import ColumnElement, Connection, Engine, func, select
+from sqlalchemy import ColumnElement, Connection, Engine, func, or_, select
 from sqlalchemy.exc import DBAPIError
 
 from proto.kg import KgStatus
@@ -147,6 +147,9 @@ class _Run:
         rows = Rows(function, view_of(function.view), limit=selection.limit)
         rows.order = [(rows.c[name], descending) for name, descending in selection.order]
         rows.ranked = bool(rows.order)
+        if function.grouped and rows.limit is not None:
+            # The most tickets are somebody's.
+            rows.where.append(or_(*(rows.c[name].is_not(None) for name in function.subject)))
         shown = tuple(function.exact_keys[name] for name in function.default)
         if selection.aggregate not in (None, "len"):
             return self._aggregated(sql, selection.aggregate, rows, shown)
@@ -187,7 +190,9 @@ class _Run:
         key = numeric[-1]
         inner = rows.select([rows.c[key.name].label("value")]).subquery()
         value = self._connection.scalar(select(getattr(func, how)(inner.c.value)))
-        total = self._count(rows)
+        # An average is of the values that are known.
+        known = self._connection.scalar(select(func.count(inner.c.value))) or 0
+        total = min(int(known), self._count(rows))
         if how in ("min", "max") and value is not None:
             rows.where.append(rows.c[key.name] == value)
         lines = self._lines(rows, (key,))[0] if total else []

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, FromClause, Select, TextualSelect, func, select
+from sqlalchemy import ColumnElement, FromClause, Select, TextualSelect, func, or_, select
 
 from services.kg.language.catalogue import Function, Key
 
@@ -50,10 +50,14 @@ class Rows:
         self.offset, self.limit = start, rows
 
     def group(self, keys: tuple[Key, ...]) -> None:
-        """Put one row in place of all with the same keys, with their count, the largest first."""
+        """Put one row in place of all with the same keys, with their count, the largest first.
+
+        Rows that none of the keys is known of are no group.
+        """
         columns = [self.c[key.name] for key in keys]
+        known = or_(*(column.is_not(None) for column in columns))
         count = func.count().label("count")
-        inner = select(*columns, count).select_from(self.source).where(*self.where).group_by(*columns)
+        inner = select(*columns, count).select_from(self.source).where(*self.where, known).group_by(*columns)
         names = tuple(key.name for key in keys)
         whole, counted = self.function, Key("count", "integer", ("len", "n"))
         self.function = Function(

@@ -18,6 +18,8 @@ from services.kg.language.tree import Aggregate
 
 MAX_CHARS = 600
 MAX_TABLES = 6
+# Texts that are joined grow with each SELECT around another.
+MAX_JOINED = 4
 FLAGS = ("yes", "no")
 # What only computes, and makes no text longer than its inputs.
 FUNCTIONS: tuple[type[exp.Expr], ...] = (
@@ -160,6 +162,8 @@ def selection_of(tree: exp.Query, domain: Domain, tomorrow: str = "") -> Selecti
         raise ParseError(f"there is no table {unknown[0]}; there are {', '.join(functions)}")
     if not 0 < len(tables) <= MAX_TABLES:
         raise ParseError(f"a SELECT is over 1 to {MAX_TABLES} tables")
+    if len(list(tree.find_all(exp.DPipe))) > MAX_JOINED:
+        raise ParseError(f"a SELECT joins texts by || at most {MAX_JOINED} times")
     if not all(map(_is_joined, tree.find_all(exp.Select))):
         raise ParseError("tables are joined by columns that are equal")
     compared = tuple(comparisons(tree.copy(), functions))
@@ -228,6 +232,8 @@ class _Parts:
             raise ParseError("a SELECT is over tables")
         self.first = functions[self._tables[0].name]
         outputs = [self._unaliased(one) for item in found.expressions for one in self._expanded(item)]
+        for part in ("order", "group"):
+            self._name_places(found.args.get(part), outputs)
         is_whole = found is tree and not any(found.args.get(one) for one in ("group", "having", "distinct"))
         computed = [one for one in outputs if one.find(exp.AggFunc)]
         if is_whole and len(computed) == 1 < len(outputs) and isinstance(computed[0], exp.Max | exp.Min):
@@ -247,6 +253,17 @@ class _Parts:
         self._outputs = outputs
         self._whole = tree
         self.shown: tuple[str, ...] = ()
+
+    @staticmethod
+    def _name_places(part: exp.Expr | None, outputs: Sequence[exp.Expr]) -> None:
+        """Put outputs in place of their numbers: ORDER BY 2."""
+        for one in part.expressions if part is not None else ():
+            place = one.this if isinstance(one, exp.Ordered) else one
+            if isinstance(place, exp.Literal) and not place.is_string:
+                number = str(place.this)
+                if not number.isdigit() or not 0 < int(number) <= len(outputs):
+                    raise ParseError(f"there is no output {number}")
+                place.replace(outputs[int(number) - 1].copy())
 
     def name_outputs(self) -> tuple[Key, ...]:
         """Give every output a name of its own, and add those that only order or name the rows; their keys."""
@@ -309,6 +326,9 @@ class _Parts:
             if isinstance(inner, exp.Distinct):
                 select.set("distinct", exp.Distinct())
                 self._is_plain = False
+                # What is unknown is none of them.
+                for one in inner.expressions:
+                    select.where(exp.Not(this=exp.Is(this=one.copy(), expression=exp.Null())), copy=False)
                 return list(inner.expressions)
             if isinstance(inner, exp.Column):
                 select.where(exp.Not(this=exp.Is(this=inner.copy(), expression=exp.Null())), copy=False)

@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from decimal import Decimal
 
 from babel import Locale
 
@@ -15,6 +16,7 @@ from services.kg.definition.texts import Texts
 from services.kg.language.catalogue import Domain, Function, Key
 from services.kg.outcome import Outcome, Scalar
 from services.kit.text.dates import whole_years
+from services.kit.text.writing import number_text
 
 # Items of one list at most, in a text that is too long fewer; the total is always said.
 MAX_ITEMS = (10, 5, 3, 1)
@@ -27,6 +29,8 @@ STATUS = {
     "no_program": "No function of the knowledge graph fits the question.",
     "timeout": "The knowledge graph did not answer in time.",
 }
+# Below it three decimals lose most of a number.
+SMALL = 0.01
 _ENGLISH = Locale("en")
 # MusicBrainz's own codes beside ISO 3166.
 OTHER_AREAS = {"XW": "worldwide", "XE": "Europe", "XG": "East Germany", "XC": "Czechoslovakia", "SU": "Soviet Union"}
@@ -263,6 +267,8 @@ def spell(key: Key, value: str) -> str:
 
 
 def _money(value: float) -> str:
+    if 0 < abs(value) < SMALL:
+        return f"${number_text(Decimal(repr(value)))}"
     if abs(value) < 1_000:
         return f"${value:,.4f}" if 0 < abs(value) < 0.1 else f"${value:,.2f}"
     scales = ((1e12, "trillion"), (1e9, "billion"))
@@ -271,8 +277,10 @@ def _money(value: float) -> str:
 
 
 def grouped(value: Scalar) -> str:
-    """A number with commas between its thousands and at most three decimals; anything else as it is."""
+    """A number with commas between its thousands and three decimals at most, below .01 more; anything else as it is."""
     if isinstance(value, float):
+        if 0 < abs(value) < SMALL:
+            return number_text(Decimal(repr(value)))
         return f"{value:,.0f}" if value.is_integer() else f"{value:,.3f}".rstrip("0").rstrip(".")
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
 

@@ -9,6 +9,7 @@ from sqlalchemy import ColumnElement, Table, exists, func, or_
 from services.kg.definition.vocabulary import Vocabulary
 from services.kg.language.catalogue import Compare
 from services.kg.language.tree import Operator
+from services.kg.store.texts import lowered
 
 Clause = Callable[[Any, tuple[Any, ...]], ColumnElement[bool]]
 
@@ -32,7 +33,7 @@ def is_member(table: Table, on: dict[str, str], column: str) -> Clause:
 
     def clause(c: Any, values: tuple[Any, ...]) -> ColumnElement[bool]:
         texts = [str(value).lower().replace("_", " ") for value in values]
-        return exists().where(*_joined(c, table, on), func.lower(table.c[column]).in_(texts))
+        return exists().where(*_joined(c, table, on), lowered(table.c[column], *texts).in_(texts))
 
     return clause
 
@@ -65,7 +66,7 @@ def like(column: str, *, squash: bool, or_unknown: bool, drop: str) -> Clause:
     def clause(c: Any, values: tuple[Any, ...]) -> ColumnElement[bool]:
         words = str(values[0]).lower().strip()
         words = re.sub(drop, "", words) if drop else words
-        text: ColumnElement[str] = func.lower(c[column])
+        text: ColumnElement[str] = lowered(c[column], words)
         if squash:
             words = words.replace("-", "").replace(" ", "")
             text = func.replace(func.replace(text, "-", ""), " ", "")
@@ -76,7 +77,8 @@ def like(column: str, *, squash: bool, or_unknown: bool, drop: str) -> Clause:
 
 
 def _contains(column: Any, values: Sequence[Any]) -> ColumnElement[bool]:
-    return or_(*(func.lower(column).contains(str(value).lower(), autoescape=True) for value in values))
+    texts = [str(value).lower() for value in values]
+    return or_(*(lowered(column, text).contains(text, autoescape=True) for text in texts))
 
 
 def _joined(c: Any, table: Table, on: dict[str, str]) -> list[ColumnElement[bool]]:

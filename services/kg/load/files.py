@@ -5,14 +5,17 @@ import csv
 import gzip
 import hashlib
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count, islice
 from pathlib import Path
 from typing import IO, Any
 
 from services.kg.load.errors import LoadError
 
 MAX_LINE_BYTES = 64 * 1024 * 1024
+# A cell may be as long as a line; Python's own bound is 128 KiB.
+csv.field_size_limit(MAX_LINE_BYTES)
 # The text of a line that is not UTF-8, or is too long.
 UNREADABLE = "\ufffd"
 _LFS = b"version https://git-lfs"
@@ -32,6 +35,11 @@ class _Semicolons(_Commas):
 
 TABULAR: Mapping[str, type[csv.Dialect]] = {".csv": _Commas, ".dict": _Commas, ".tsv": csv.excel_tab}
 _DECIMAL_COMMA = re.compile(r"-?(?:\d+|\d{1,3}(?:\.\d{3})+),\d+")
+_THOUSANDS = re.compile(r"-?\d{1,3}(?:\.\d{3})+")
+# What can be no thousands: 12.5, 1234.567.
+_DECIMAL_POINT = re.compile(r"-?(?:\d+\.(?:\d{1,2}|\d{4,})|\d{4,}\.\d+)")
+# Rows that tell how a file writes its numbers.
+SAMPLE_ROWS = 2_000
 _COMPRESSED: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open}
 
 
@@ -107,43 +115,81 @@ def records(path: Path) -> Iterator[tuple[Line, dict[str, str]]]:
     """Rows of a CSV or TSV file by their header, each with the line that it ends on and no text of its own.
 
     Raises:
-        LoadError: the file has no header, or is no CSV.
+        LoadError: the file is no CSV, or no UTF-8.
     """
-    end = 0
+    dialect = _dialect(path)
+    read = _with_decimal_point(path) if dialect is _Semicolons else str
+    rows = _rows(path, dialect)
+    names: list[str] | None = None
+    for line, row in rows:
+        if names is None:
+            names = _names(row)
+            continue
+        cells = dict.fromkeys(names, "")
+        cells |= {name: read(cell) for name, cell in zip(names, row, strict=False)}
+        yield line, cells
+
+
+def header(path: Path) -> list[str]:
+    """Column names of a CSV or TSV file; empty if it has no rows.
+
+    Raises:
+        LoadError: the file is no CSV, or no UTF-8.
+    """
+    return next((_names(row) for _, row in _rows(path, _dialect(path))), [])
+
+
+def _rows(path: Path, dialect: type[csv.Dialect]) -> Iterator[tuple[Line, list[str]]]:
+    """The rows that hold anything, the header first."""
+    end = number = 0
 
     def texts() -> Iterator[str]:
-        nonlocal end
+        nonlocal end, number
         encoding = "utf-8-sig"
         for chunk, place in _chunks(path):
-            end = place
-            yield chunk.decode(encoding, errors="replace")
+            end, number = place, number + 1
+            yield chunk.decode(encoding)
             encoding = "utf-8"
 
     try:
-        dialect, _ = _dialect(path)
-        reader = csv.DictReader(texts(), dialect=dialect, restkey="", restval="")
-        read = _with_decimal_point if dialect is _Semicolons else str
+        reader = csv.reader(texts(), dialect=dialect)
         for row in reader:
-            yield Line(reader.line_num, "", end), {str(key).strip(): read(cell) for key, cell in row.items()}
+            if any(map(str.strip, row)):
+                yield Line(reader.line_num, "", end), row
+    except UnicodeDecodeError:
+        raise LoadError(f"{path} is no UTF-8 in line {number}: save it as UTF-8 (Excel: CSV UTF-8)") from None
     except (csv.Error, OSError, EOFError) as error:
         raise LoadError(f"{path} is no CSV: {error}") from None
 
 
-def _dialect(path: Path) -> tuple[type[csv.Dialect], str]:
-    """A file's dialect, that of semicolons if the first line has these and no comma, and its first line."""
+def _names(row: Sequence[str]) -> list[str]:
+    """The header's names in one line each, numbered where two columns have the same: price, price 2."""
+    names: list[str] = []
+    for cell in row:
+        name = stem = " ".join(cell.split())
+        numbers = map(str, count(2))
+        while name and name in names:
+            name = f"{stem} {next(numbers)}"
+        names.append(name)
+    return names
+
+
+def _dialect(path: Path) -> type[csv.Dialect]:
+    """A file's dialect, that of semicolons if the first line has these and no comma."""
     dialect, first = TABULAR[suffix(path)], next((line.text for line in lines(path)), "")
-    return (_Semicolons if dialect is _Commas and ";" in first and "," not in first else dialect), first
+    return _Semicolons if dialect is _Commas and ";" in first and "," not in first else dialect
 
 
-def _with_decimal_point(cell: object) -> str:
-    text = str(cell)
-    return text.replace(".", "").replace(",", ".") if _DECIMAL_COMMA.fullmatch(text.strip()) else text
+def _with_decimal_point(path: Path) -> Callable[[str], str]:
+    """What reads the numbers of a file of semicolons: 1.250 are thousands where others have a decimal comma."""
+    sample = [cell.strip() for _, row in islice(_rows(path, _Semicolons), SAMPLE_ROWS) for cell in row]
+    has_commas = any(map(_DECIMAL_COMMA.fullmatch, sample))
+    is_german = has_commas and not any(map(_DECIMAL_POINT.fullmatch, sample))
 
+    def read(cell: str) -> str:
+        plain = cell.strip()
+        if _DECIMAL_COMMA.fullmatch(plain) or (is_german and _THOUSANDS.fullmatch(plain)):
+            return plain.replace(".", "").replace(",", ".")
+        return cell
 
-def header(path: Path) -> list[str]:
-    """Column names of a CSV or TSV file; empty if its first line is no header."""
-    dialect, first = _dialect(path)
-    try:
-        return [name.strip() for name in next(csv.reader([first], dialect=dialect), [])]
-    except csv.Error:
-        return []
+    return read

@@ -22,6 +22,7 @@ from services.kg.load.reading import (
     field_of_record,
     holds,
     is_there,
+    is_variable,
     occurrence_of,
     place_of,
     required,
@@ -159,7 +160,7 @@ class Compiler:
 
     def _fields(self, names: Sequence[str]) -> list[Read]:
         for name in names:
-            if name.startswith("$") and name != "$place" and name[1:] not in self.rule.let:
+            if is_variable(name) and name != "$place" and name[1:] not in self.rule.let:
                 raise Misplaced(f"there is no {name}: `let` names {', '.join(self.rule.let) or 'nothing'}")
         return [field_of(name) for name in names]
 
@@ -309,8 +310,8 @@ class Compiler:
         None if the part states the name itself; else the registry spells it.
         """
         for column, value in part.columns.items():
-            is_variable = isinstance(value, From) and len(value.fields) == 1 and value.fields[0][0] == "$"
-            entity = self.rule.let.get(value.fields[0][1:]) if isinstance(value, From) and is_variable else value
+            variable = value.fields[0] if isinstance(value, From) and len(value.fields) == 1 else ""
+            entity = self.rule.let.get(variable[1:]) if is_variable(variable) else value
             if isinstance(entity, Entity):
                 kind = self.schema.kinds[entity.kind]
                 if kind.table == table.name and kind.id == column and kind.title not in part.columns:

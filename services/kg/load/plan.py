@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, takewhile
 from pathlib import Path
 
 from services.kg.load.errors import BadMapping, BadRow
@@ -124,7 +124,7 @@ def format_of(
             return Format(explicit.name, explicit.actions, [explicit])
         unconditional = [one for one in mappings if not any(rule.when for rule in one.source.rules)]
         if fitting := [one for one in unconditional if one.source.header() <= set(columns)]:
-            best = max(fitting, key=lambda one: len(one.source.header()))
+            best = _best(path, fitting)
             return Format(best.name, best.actions, [best])
         table = path.name.split(".")[0]
         if rows.takes(table, columns):
@@ -146,6 +146,26 @@ def format_of(
     else:
         return None
     return Format(name, [rows, *(action for one in fitting for action in one.actions)], fitting)
+
+
+def _best(path: Path, fitting: Sequence[MappingFile]) -> MappingFile:
+    """The mapping of the most columns; of several that of the file's name, then one of an added domain.
+
+    Raises:
+        BadMapping: several are left, which is no reason to load the file as any of them.
+    """
+    stem = path.name.partition(".")[0].casefold().replace(" ", "_").replace("-", "_")
+
+    def rank(one: MappingFile) -> tuple[int, int, bool]:
+        pairs = zip(stem, one.name.casefold(), strict=False)
+        shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+        return len(one.source.header()), shared, not one.bundled
+
+    best = max(fitting, key=rank)
+    if len(equal := [one for one in fitting if rank(one) == rank(best)]) > 1 and not best.bundled:
+        names = " and ".join(one.name for one in equal)
+        raise BadMapping(f"{path} has the columns of the mappings {names}: call it as its table is called")
+    return best
 
 
 def _takes(one: MappingFile, record: Record) -> bool:

@@ -96,11 +96,16 @@ def place_of(value: Value) -> str:
     return place_of(value.name) if isinstance(value, Entity) else next(iter(fields_of(value)), "")
 
 
+def is_variable(name: str) -> bool:
+    """Whether a field's name is that of a variable, as `$film` is; a column may be called `$ amount`."""
+    return name.startswith("$") and name[1:].isidentifier()
+
+
 def field_of(name: str) -> Read:
     """The reader of a field: `a.b` of the record, `.b` of the element, `$b` of the variables; null if it is missing."""
     if name == "$place":
         return lambda scope: scope.place
-    if name.startswith("$"):
+    if is_variable(name):
         variable = name[1:]
         return lambda scope: scope.variable(variable)
     if name == ".":

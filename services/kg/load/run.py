@@ -24,6 +24,7 @@ from services.kg.load.files import check, digest
 from services.kg.load.graph import Graph
 from services.kg.load.plan import Bad, Done, Format, format_of
 from services.kg.load.reading import Writer
+from services.kg.load.rebuilding import rebuild_changed
 from services.kg.load.reconcile import merge
 from services.kg.load.registry import Registry
 from services.kg.load.rows import RowAction
@@ -146,9 +147,14 @@ def load(
         task = _Task(catalogue, sources, explicit, domain, progress or (lambda *_: None), rejects)
         with target.begin() as connection:
             METADATA.create_all(connection)
+            forgotten = rebuild_changed(connection, catalogue)
             catalogue.create_tables(connection)
-        with target.begin() as connection:
             steps, unknown = _plan(source, task, connection)
+            if missing := sorted(forgotten - {step.name for step in steps}):
+                raise LoadError(
+                    f"tables have other columns than before, and {', '.join(missing[:5])} filled them: load these too, "
+                    "or into a new database (CRAGMESH_KG_DATABASE)"
+                )
             _run([step for step in steps if not step.report.unchanged], connection, task)
             tables = {
                 table.name: connection.scalar(select(func.count()).select_from(table)) or 0

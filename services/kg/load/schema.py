@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
@@ -37,6 +37,7 @@ class MappingFile:
     actions: tuple[Action, ...]
     digest: str
     through: Filter | None = None
+    bundled: bool = True
 
 
 def read_mapping(schema: Schema, folder: Folder, file: str, name: str) -> MappingFile:
@@ -68,7 +69,9 @@ class Sources:
     def __init__(self, catalogue: Catalogue) -> None:
         self.schemas = {domain.name: schema_of(domain) for domain in catalogue.domains.values()}
         self.mappings = tuple(
-            mapping for domain in catalogue.domains.values() for mapping in _mappings(domain, self.schemas[domain.name])
+            replace(mapping, bundled=domain.bundled)
+            for domain in catalogue.domains.values()
+            for mapping in _mappings(domain, self.schemas[domain.name])
         )
         self.tables: dict[str, Table] = {}
         self.kinds: dict[str, KindTable] = {}

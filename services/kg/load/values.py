@@ -19,6 +19,8 @@ _COMPACT_DATE = re.compile(r"(\d{4})(\d{2})(\d{2})")
 _DATE = re.compile(r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2}))?)?(?:[T ].*)?")
 _MOMENT = re.compile(r"(\d{4}-\d{2}-\d{2})[T ](\d{2}:\d{2})(?::(\d{2}))?.*")
 _AMOUNT = re.compile(r"(-?)([£$€¥]?) ?(-?\d+(?:,\d{3})*(?:\.\d+)?) ?([£$€¥%]|[^\W\d_][^\s\d]{0,11})?")
+# Commas between thousands, or as in 1,00,000.
+_GROUPED = re.compile(r"[^,]*?\d{1,3}(?:,\d{2,3})*,\d{3}(?!\d)[^,]*")
 NOTHING = frozenset({"", "none", "null", "nan", "n/a", "nat", "unknown"})
 # Names and codes elsewhere: Namibia's is NA.
 NO_NUMBER = NOTHING | {"na", "-", "--", ".", "..", "*", "?"}
@@ -141,7 +143,8 @@ def number(value: object, field: str = "value") -> float | None:
         if plain is None or plain.casefold() in NO_NUMBER:
             return None
         try:
-            value = float(plain.replace(",", ""))
+            # 12,5 has no thousands.
+            value = float(plain.replace(",", "") if _GROUPED.fullmatch(plain) else plain)
         except ValueError:
             raise BadRow(field, f"{plain[:40]!r} is no number") from None
     try:

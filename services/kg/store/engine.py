@@ -1,5 +1,6 @@
 """The graph's database: SQLite in a file, read-only, or PostgreSQL by URL. Queries have a deadline in both."""
 
+import sqlite3
 import threading
 import time
 from collections.abc import Iterator
@@ -12,9 +13,12 @@ from sqlalchemy.engine import URL
 from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
 
 from services.kg.errors import ExecutionTimeout, StoreError
+from services.kg.store.texts import LOWERED
 
 # SQLite checks the deadline after so many of its instructions: a tenth of a millisecond.
 STEPS_BETWEEN_CHECKS = 2_000
+# Of a text or a row that a statement makes; a longer one is an error.
+MAX_BYTES = 10_000_000
 # Pages that SQLite maps instead of copying; the graph is read far more than it is written.
 MMAP_BYTES = 1 << 30
 
@@ -93,8 +97,15 @@ def _sqlite(url: URL, *, read_only: bool) -> Engine:
         cursor.execute("PRAGMA temp_store = memory")
         cursor.close()
         connection.set_progress_handler(_expired, STEPS_BETWEEN_CHECKS)
+        connection.create_function(LOWERED, 1, _lowered, deterministic=True)
+        if read_only:
+            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_BYTES)
 
     return engine
+
+
+def _lowered(text: object) -> object:
+    return text.lower() if isinstance(text, str) else text
 
 
 def _postgresql(url: URL, *, read_only: bool) -> Engine:

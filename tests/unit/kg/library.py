@@ -38,13 +38,14 @@ def tables_of(domain: str) -> list[Path]:
 
 
 @contextmanager
-def drafted_graph(folder: Path, domain: str) -> Iterator[tuple[Engine, Catalogue]]:
-    """The graph of a domain as it is drafted, loaded beside the bundled domains."""
-    draft(domain, tables_of(domain), folder / "domains")
+def drafted_graph(folder: Path, domain: str, data: Path | None = None) -> Iterator[tuple[Engine, Catalogue]]:
+    """The graph of a domain as it is drafted, of its folder in `tables/` or of `data`, beside the bundled domains."""
+    data = data or TABLES / domain
+    draft(domain, sorted(data.glob("*.csv")), folder / "domains")
     catalogue = read_catalogue(CATALOGUE, folder / "domains")
     url = f"sqlite:///{folder / 'kg.sqlite'}"
     writable = open_store(url, read_only=False)
-    load(TABLES / domain, writable, catalogue=catalogue)
+    load(data, writable, catalogue=catalogue)
     writable.dispose()
     engine = open_store(url)
     yield engine, catalogue

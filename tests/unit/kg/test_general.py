@@ -56,9 +56,9 @@ Drafts = Callable[[str], DraftedDomain]  # domains by name
 
 
 @contextmanager
-def drafted(folder: Path, name: str) -> Iterator[DraftedDomain]:
-    """A drafted domain of `library.py`, loaded."""
-    with drafted_graph(folder, name) as (engine, catalogue):
+def drafted(folder: Path, name: str, data: Path | None = None) -> Iterator[DraftedDomain]:
+    """A drafted domain of `library.py`, or of the files in `data`, loaded."""
+    with drafted_graph(folder, name, data) as (engine, catalogue):
         names = NameIndex(engine, catalogue)
         writer = RuleWriter(catalogue, Spotter(engine, catalogue), Values(engine), names)
         yield DraftedDomain(writer, Executor(engine, names, catalogue), name)

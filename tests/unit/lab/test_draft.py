@@ -151,7 +151,7 @@ def test_a_folder_says_what_the_files_hold(drafted: Path) -> None:
     assert domain["functions"]["get_author"]["keys"]["book_count"]["label"] == "number of books"
     assert domain["functions"]["get_author"]["facets"]["books"] == {"function": "get_book", "show": ["title"]}
     assert tables["book"]["columns"]["copies"] == "bigint"
-    assert tables["book"]["indexes"] == {"book_author_id": ["author_id"]}
+    assert tables["book"]["indexes"] == {"book_by_author_id": ["author_id"]}
     assert [str(one) for one in lint(drafted) if one.fault] == []
     assert (drafted / "domain.yaml").read_text(encoding="utf-8").count("# guess") >= 4
 

@@ -42,6 +42,9 @@ def thresholds_of(roles: Roles) -> list[str]:
         if tokens.free(figure.place):
             conditions.append(_year(roles, figure) or _bound(roles, figure) or _exactly(roles, figure))
     conditions = [one for one in conditions if one]
+    empty = {one.removeprefix("isnull(").rstrip(")") for one in conditions if one.startswith("isnull(")}
+    # "Not founded in 1900" is neither an empty date nor that year.
+    tokens.doubt |= any(f"({key}, " in one for key in empty for one in conditions)
     roles.take_idle([one.partition("(")[2].partition(",")[0].rstrip(")") for one in conditions])
     return conditions
 

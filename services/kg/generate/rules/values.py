@@ -22,6 +22,7 @@ from services.kg.generate.rules.words import Phrases, english
 from services.kg.language.catalogue import NUMERIC, Function, Key
 from services.kg.rows import view_of
 from services.kg.store.engine import deadline
+from services.kg.store.texts import lowered
 from services.kit.text.vocabulary import ORDINALS
 
 MOST_VALUES = 300
@@ -87,7 +88,7 @@ class Values:
 
     def _read(self, column: ColumnElement[Any], text: str | None) -> tuple[str, ...]:
         if text is not None:
-            return self._fetch(select(column).where(func.lower(column) == text).limit(1))
+            return self._fetch(select(column).where(lowered(column, text) == text).limit(1))
         values = self._fetch(_distinct(column, MOST_VALUES + 1))
         values = tuple(f"{PART}{one}" for one in parts_of(values)) or values
         if len(values) > MOST_VALUES or any(len(one) > LONGEST_VALUE for one in values):

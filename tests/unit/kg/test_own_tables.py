@@ -1,0 +1,265 @@
+"""Tables as teams export them: nothing of them is lost, mixed up or asserted where it is not known."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lab.draft import draft
+from lab.draft.columns import read_columns
+from services.kg.definition.domain import read_catalogue
+from services.kg.domains import CATALOGUE
+from services.kg.entities import NameIndex
+from services.kg.execute import Executor
+from services.kg.load import load
+from services.kg.load.errors import BadMapping, BadRow, LoadError
+from services.kg.load.files import header, records
+from services.kg.load.values import number
+from services.kg.outcome import Outcome
+from services.kg.store.engine import open_store
+from services.kg.verbalize import grouped
+from tests.unit.kg.test_general import NOW, DraftedDomain, drafted
+
+
+def write(folder: Path, files: dict[str, str]) -> Path:
+    data = folder / "data"
+    data.mkdir(exist_ok=True)
+    for name, content in files.items():
+        (data / name).write_text(content, encoding="utf-8")
+    return data
+
+
+@contextmanager
+def team(folder: Path, files: dict[str, str]) -> Iterator[DraftedDomain]:
+    with drafted(folder, "team", write(folder, files)) as domain:
+        yield domain
+
+
+def outcome_of(domain: DraftedDomain, program: str) -> Outcome:
+    return domain.executor.execute(program, domain="team", query_time=NOW, seconds=5.0)[-1]
+
+
+def run(domain: DraftedDomain, program: str) -> Any:
+    """The value of a program's last statement, else what its rows show last."""
+    outcome = outcome_of(domain, program)
+    assert outcome.status == "ok", outcome.message
+    return outcome.value if outcome.value is not None else [row.get(outcome.shown[-1]) for row in outcome.rows]
+
+
+def test_files_of_one_header_go_to_their_own_tables(tmp_path: Path) -> None:
+    files = {
+        "customers.csv": "id,name,city\n1,Anna Berg,Bonn\n2,Ben Cole,Bath\n3,Cem Demir,Bonn\n",
+        "suppliers.csv": "id,name,city\n1,Iron Mill,York\n2,Oak Yard,Bath\n3,Tin Works,York\n4,Zinc Hall,Hull\n",
+        # A bundled domain has a source of this header.
+        "vendors.csv": "Symbol,Name\nABC,Abacus Ltd\nBET,Better Ltd\nGAM,Gamma Ltd\n",
+    }
+    with team(tmp_path, files) as domain:
+        assert domain.values("How many customers are there?") == [3]
+        assert domain.values("How many suppliers are there?") == [4]
+        assert domain.values("How many vendors are there?") == [3]
+
+
+def test_a_file_that_several_mappings_take_is_refused(tmp_path: Path) -> None:
+    header_ = "id,name,city\n"
+    data = write(tmp_path, {f"{name}.csv": f"{header_}1,A b,C\n2,D e,F\n3,G h,I\n" for name in ("pear", "plum")})
+    draft("team", sorted(data.iterdir()), tmp_path / "domains")
+    other = tmp_path / "other.csv"
+    other.write_text(f"{header_}7,J k,L\n")
+    engine = open_store(f"sqlite:///{tmp_path / 'kg.sqlite'}", read_only=False)
+    with pytest.raises(BadMapping, match="the mappings pear and plum"):
+        load(other, engine, catalogue=read_catalogue(CATALOGUE, tmp_path / "domains"))
+
+
+def test_readings_of_one_day_stay_apart(tmp_path: Path) -> None:
+    rows = [f"2024-03-{1 + hour // 8:02}T{hour % 8:02}:15:00,M{hour % 2},{hour % 5}" for hour in range(24)]
+    with team(tmp_path, {"events.csv": "\n".join(["time,machine,kwh", *rows])}) as domain:
+        assert domain.values("How many events are there?") == [24]
+        assert domain.values("What is the total kwh of the events?") == [sum(hour % 5 for hour in range(24))]
+
+
+@pytest.mark.parametrize(
+    ("content", "names", "rows"),
+    [
+        ("name,price,stock,price\nAxle,10,1,99\n", ["name", "price", "stock", "price 2"], [["Axle", "10", "1", "99"]]),
+        ('name,"price\n(EUR)",stock\nAxle,10,1\n', ["name", "price (EUR)", "stock"], [["Axle", "10", "1"]]),
+        ("\n\nname,price\nAxle,10\n,\nBolt\n", ["name", "price"], [["Axle", "10"], ["Bolt", ""]]),
+        # German: points between thousands, a comma before decimals.
+        (
+            "name;price\nA;1.250,75\nB;1.250\nC;7,5\n",
+            ["name", "price"],
+            [["A", "1250.75"], ["B", "1250"], ["C", "7.5"]],
+        ),
+        ("name;price\nA;12.5\nB;1.250\n", ["name", "price"], [["A", "12.5"], ["B", "1.250"]]),
+    ],
+)
+def test_headers_and_cells(tmp_path: Path, content: str, names: list[str], rows: list[list[str]]) -> None:
+    path = write(tmp_path, {"items.csv": content}) / "items.csv"
+    assert header(path) == names
+    assert [list(row.values()) for _, row in records(path)] == rows
+    assert all(list(row) == names for _, row in records(path))
+
+
+def test_another_encoding_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "towns.csv"
+    path.write_bytes("name,size\nBonn,1\nKöln,2\n".encode("cp1252"))
+    with pytest.raises(LoadError, match=r"no UTF-8 in line 3: save it as UTF-8"):
+        list(records(path))
+
+
+@pytest.mark.parametrize(
+    ("text", "value"), [("1,200", 1200.0), ("1,200.5", 1200.5), ("12,34,567", 1234567.0), ("-3", -3.0), ("1e3", 1000.0)]
+)
+def test_commas_stand_between_thousands(text: str, value: float) -> None:
+    assert number(text) == value
+
+
+@pytest.mark.parametrize("text", ["12,5", "1,2,3", "1,20"])
+def test_another_comma_is_no_number(text: str) -> None:
+    with pytest.raises(BadRow):
+        number(text)
+
+
+@pytest.mark.parametrize(("value", "text"), [(0.0004, "0.0004"), (0.00412, "0.00412"), (0.5, "0.5"), (1234.0, "1,234")])
+def test_small_numbers_are_not_nothing(value: float, text: str) -> None:
+    assert grouped(value) == text
+
+
+def test_names_of_any_alphabet_are_compared_whatever_their_case(tmp_path: Path) -> None:
+    countries = ["Österreich", "Österreich", "Österreich", "Île Nord", "Île Nord"]
+    rows = "\n".join(f"Weingut {letter} Hof,{country}" for letter, country in zip("ABCDE", countries, strict=True))
+    with team(tmp_path, {"wineries.csv": f"name,country\n{rows}\n"}) as domain:
+        assert run(domain, 'LEN get_winery(None) where(eq(country, "ÖSTERREICH"))') == 3
+        assert run(domain, 'LEN get_winery(None) where(neq(country, "Österreich"))') == 2
+        assert run(domain, 'LEN get_winery(None) where(like(country, "%île%"))') == 2
+        assert domain.values("How many wineries are in Österreich?") == [3]
+
+
+TICKETS = "name,assignee,hours\n" + "\n".join(
+    f"Ticket of {letter},{'Ann' if number < 4 else 'Bob' if number < 7 else ''},{number if number < 5 else ''}"
+    for number, letter in enumerate("ABCDEFGHIJKLMNOPQRST")
+)
+
+
+def test_what_is_unknown_is_no_group_and_no_value(tmp_path: Path) -> None:
+    with team(tmp_path, {"tickets.csv": TICKETS}) as domain:
+        assert domain.facts("Which assignee has the most tickets?") == ["Tickets by assignee: Ann (count 4)."]
+        ranked = "SELECT assignee, COUNT(*) FROM ticket GROUP BY assignee ORDER BY 2 DESC LIMIT 1"
+        outcome = outcome_of(domain, ranked)
+        assert [row["assignee"] for row in outcome.rows] == ["Ann"]
+        assert run(domain, "SELECT COUNT(DISTINCT assignee) FROM ticket") == 2
+        outcome = outcome_of(domain, 'AVG get_ticket(None)["hours"]')
+        assert (outcome.value, outcome.total) == (2.0, 5)
+
+
+def test_an_output_may_be_named_by_its_number(tmp_path: Path) -> None:
+    with team(tmp_path, {"tickets.csv": TICKETS}) as domain:
+        assert run(domain, "SELECT name, hours FROM ticket ORDER BY 2 DESC LIMIT 1") == [4]
+        outcome = outcome_of(domain, "SELECT name FROM ticket ORDER BY 3")
+        assert (outcome.status, outcome.message) == ("parse_error", "there is no output 3")
+
+
+def test_texts_are_not_joined_without_end(tmp_path: Path) -> None:
+    joined = "name" + " || name" * 5
+    with team(tmp_path, {"tickets.csv": TICKETS}) as domain:
+        outcome = outcome_of(
+            domain,
+            f"SELECT {joined} FROM ticket",  # noqa: S608 - names of the test
+        )
+        assert outcome.status == "parse_error"
+        assert run(domain, "SELECT name || ' of ' || assignee FROM ticket WHERE hours = 0") == ["Ticket of A of Ann"]
+
+
+def test_what_was_not_done_in_a_year_is_not_what_was_never_done(tmp_path: Path) -> None:
+    rows = "\n".join(f"Club {letter} East,{1900 + 5 * number}" for number, letter in enumerate("ABCD"))
+    with team(tmp_path, {"clubs.csv": f"name,founded\n{rows}\n"}) as domain:
+        for question in ("How many clubs were not founded in 1900?", "How many clubs were not founded before 1910?"):
+            assert "isnull" not in domain.program(question)
+        assert domain.values("How many clubs were founded before 1910?") == [2]
+
+
+def test_a_count_goes_on_from_all_rows(tmp_path: Path) -> None:
+    customers = "\n".join(f"{number},Customer No{number},{1950 + number % 30}" for number in range(110))
+    orders = "\n".join(f"{1000 + number},{number % 110},{number}" for number in range(220))
+    files = {
+        "customers.csv": f"id,name,birth_year\n{customers}\n",
+        "orders.csv": f"order_id,customer_id,total\n{orders}\n",
+    }
+    with team(tmp_path, files) as domain:
+        program = 'get_customer(None)["name"]\nLEN get_order(None, *["name"])'
+        assert run(domain, program) == 220
+
+
+def test_changed_types_and_new_columns_are_loaded(tmp_path: Path) -> None:
+    rows = ["Axle,9", "Bolt,10", "Crank,100", "Disc,n.a.", "Edge,25"]
+    data = write(tmp_path, {"parts.csv": "\n".join(["name,price", *rows]), "shops.csv": "name,city\nA b,C\nD e,F\n"})
+    draft("team", sorted(data.iterdir()), tmp_path / "domains")
+    url = f"sqlite:///{tmp_path / 'kg.sqlite'}"
+    engine = open_store(url, read_only=False)
+    load(data, engine, catalogue=read_catalogue(CATALOGUE, tmp_path / "domains"))
+    tables, domain = (tmp_path / "domains" / "team" / name for name in ("tables.yaml", "domain.yaml"))
+    tables.write_text(tables.read_text().replace("price: text", "price: number\n    colour: text"))
+    domain.write_text(domain.read_text().replace("price: {}", "price: {type: number}"))
+    catalogue = read_catalogue(CATALOGUE, tmp_path / "domains")
+    # What fills the other tables of the domain would be lost.
+    with pytest.raises(LoadError, match=r"data/parts.csv, data/shops.csv filled them"):
+        load(
+            write(tmp_path / "domains", {"more.csv": "name,price\nFork,3\n"}) / "more.csv", engine, catalogue=catalogue
+        )
+    report = load(data, engine, catalogue=catalogue)
+    assert not report.unchanged
+    assert load(data, engine, catalogue=catalogue).unchanged
+    engine.dispose()
+    reading = open_store(url)
+    executor = Executor(reading, NameIndex(reading, catalogue), catalogue)
+    (outcome,) = executor.execute(
+        'get_part(None) where(gt(price, 20))["name"]', domain="team", query_time=NOW, seconds=5.0
+    )
+    assert sorted(str(row["name"]) for row in outcome.rows) == ["Crank", "Edge"]
+    reading.dispose()
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {
+            "customers.csv": "customer_id,name,order_count\n" + "".join(f"{n},Cust No{n},{n}\n" for n in range(1, 9)),
+            "orders.csv": "order_id,customer_id,customer_name,total\n"
+            + "".join(f"{1000 + n},{1 + n % 8},Cust No{1 + n % 8},{n}\n" for n in range(20)),
+        },
+        {
+            "authors.csv": "name,born\nAda Pine,1950\nBo Reed,1960\nCy Page,1970\nDi Ash,1980\n",
+            "books.csv": "title,author\nBy Night,Ada Pine\nBy Day,Bo Reed\nAt Dawn,Cy Page\nAt Dusk,Di Ash\n",
+            "book_authors.csv": "book,author,share\nBy Night,Ada Pine,50\nBy Night,Bo Reed,50\nAt Dawn,Cy Page,100\n"
+            "At Dusk,Di Ash,100\n",
+        },
+        {"sales.csv": "item,$ amount\nLamp,12\nDesk,40\nSofa,90\n"},
+        {"goods.csv": "name,цена\nLamp,12\nDesk,40\nSofa,90\n"},
+    ],
+    ids=["both-names", "links", "sign", "alphabet"],
+)
+def test_a_draft_can_be_loaded(tmp_path: Path, files: dict[str, str]) -> None:
+    with team(tmp_path, files) as domain:
+        assert domain.executor.catalogue.domains["team"].functions
+
+
+def test_long_headers_that_begin_alike_have_names_of_their_own() -> None:
+    headers = [f"How satisfied were you with the following aspects of our service: {one}" for one in ("a", "b", "c")]
+    names = [column.name for column in read_columns(headers, [["1", "2", "3"]])]
+    assert len(set(names)) == 3
+
+
+@pytest.mark.parametrize(
+    ("header_", "cells", "unit"),
+    [
+        ("Revenue", ["1.5M", "2M"], ""),
+        ("Views", ["12K", "9K"], ""),
+        ("Nitrate (mg/l)", ["1.5", "2"], ""),
+        ("Volume (l)", ["1.5", "2"], "litres"),
+        ("Length", ["12 m", "9 m"], "m"),
+    ],
+)
+def test_scales_and_quotients_are_no_units(header_: str, cells: list[str], unit: str) -> None:
+    (column,) = read_columns([header_], [[cell] for cell in cells])
+    assert column.unit == unit
