@@ -20,6 +20,7 @@ from proto.collections import (
 from services.gateway.asking import Given, seconds_left
 from services.gateway.collections import relay_failures
 from services.kit.app import accept, documented, file_body
+from services.kit.errors import UnsupportedMediaType
 from services.kit.filters import Filters
 
 DocumentId = Annotated[str, Path(min_length=1, max_length=200, description="The document's id.")]
@@ -72,6 +73,8 @@ async def put_document(
     same path says how far it is.
     """
     body, media_type = await request.body(), request.headers.get("content-type", "")
+    if not media_type.isascii():
+        raise UnsupportedMediaType(*MEDIA_TYPES)
     info = await state["mesh"].put_document(name, id, body, media_type, description, allow_s=seconds_left())
     if info.state != "complete":
         accept(response, f"/collections/{name}/documents/{id}")

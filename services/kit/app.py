@@ -211,7 +211,8 @@ def invalid(error: RequestValidationError) -> Problem:
         return _unreadable("the body is not JSON")
     # The first part says body, query or path; the client knows it by the field's own name.
     located = [item | {"loc": item["loc"][1:]} for item in details]
-    of_body = error.body is not None and all(item["loc"][0] == "body" for item in details)
+    # A form is neither; its fields are called as their places say.
+    of_body = isinstance(error.body, dict | list) and all(item["loc"][0] == "body" for item in details)
     fields = field_errors(located, error.body if of_body else UNKNOWN)
     detail = "; ".join(f"{item.field or 'body'}: {item.message}" for item in fields[:3])
     return Problem(title="Invalid request", status=422, detail=detail, errors=fields, request_id=request_id())

@@ -69,5 +69,14 @@ def as_query(filters: Sequence[Filter]) -> list[tuple[str, str]]:
 
 
 def as_text(item: Filter) -> str:
-    """A filter as JSON, which `parse_filter` reads."""
+    """A filter as `parse_filter` reads it: FIELD=VALUE, which is no longer than people write it, or else JSON."""
+    if item.equals is not None and item == Filter(field=item.field, equals=item.equals):
+        for value in (str(item.equals), f'"{item.equals}"'):
+            if _same(parse_value(value), item.equals):
+                return f"{item.field}={value}"
     return json.dumps(item.model_dump(mode="json", exclude_defaults=True), ensure_ascii=False, separators=(",", ":"))
+
+
+def _same(one: FieldValue, other: FieldValue) -> bool:
+    # True is 1 for Python, and no number here.
+    return type(one) is type(other) and one == other

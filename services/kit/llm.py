@@ -25,6 +25,8 @@ NOT_FOUND, METHOD_NOT_ALLOWED = 404, 405
 ABORTED = "abort"
 # Within this time an adapter that was loaded while the server runs is noticed.
 MODELS_TTL_S = 60.0
+# A question does not wait longer for the renewal of a list that it has.
+RENEWAL_S = 2.0
 
 Role = Literal["system", "user", "assistant"]
 
@@ -186,26 +188,33 @@ class LLM:
         """
         reply = self._parse(Models, await self.client.request("GET", "/v1/models", allow_s=allow_s))
         self.served, self._listed_at = frozenset(model.id for model in reply.data), time.monotonic()
-        if not self.model:
+        if not self._configured:
             self.model = next((model.id for model in reply.data if model.parent is None), reply.data[0].id)
         return self.served
 
-    async def serves(self, name: str, *, allow_s: float) -> bool:
-        """Whether the server has a model or an adapter of this name.
-
-        Answers from the last listing; for a name outside it the list is renewed now and then, since adapters can be
-        loaded while the server runs.
+    async def renew(self, *, allow_s: float) -> None:
+        """List the models again where that was long ago: another server may have taken this one's place.
 
         Raises:
             ServiceFailure: the server has never given a usable list.
         """
-        if not self.served:
+        if not self.served or not self.model:
             await self.models(allow_s=allow_s)
-        elif name not in self.served and time.monotonic() - self._listed_at > MODELS_TTL_S:
+        elif time.monotonic() - self._listed_at > MODELS_TTL_S:
             # Set even when the renewal fails: until the next one the old list serves.
             self._listed_at = time.monotonic()
             with contextlib.suppress(ServiceFailure):
-                await self.models(allow_s=allow_s)
+                await self.models(allow_s=min(allow_s, RENEWAL_S))
+
+    async def serves(self, name: str, *, allow_s: float) -> bool:
+        """Whether the server has a model or an adapter of this name.
+
+        Answers from the last listing, which is renewed now and then: adapters can be loaded while the server runs.
+
+        Raises:
+            ServiceFailure: the server has never given a usable list.
+        """
+        await self.renew(allow_s=allow_s)
         return name in self.served
 
     async def chat(
@@ -233,9 +242,8 @@ class LLM:
             ServiceFailure: no usable reply within the allowance.
         """
         began = time.monotonic()
-        if not self.served or not self.model:
-            await self.models(allow_s=allow_s)
-        adapted = bool(adapter) and await self.serves(adapter, allow_s=allow_s)
+        await self.renew(allow_s=allow_s)
+        adapted = bool(adapter) and adapter in self.served
         body: dict[str, Any] = {
             "model": adapter if adapted else self.model,
             "messages": [{"role": message.role, "content": message.content} for message in messages],
@@ -300,16 +308,25 @@ class LLM:
     async def _tokens(self, text: str, *, allow_s: float) -> list[int] | None:
         if not self._has_tokenizer:
             return None
-        if not self.model:
-            await self.models(allow_s=allow_s)
-        body = {"model": self.model, "prompt": text, "add_special_tokens": False}
-        try:
-            return self._parse(_Tokenized, await self._post("/tokenize", body, allow_s=allow_s)).tokens
-        except ServiceRejected as error:
-            if error.status not in (NOT_FOUND, METHOD_NOT_ALLOWED):
-                raise
-            self._has_tokenizer = False
-            return None
+        if self.served or not self.model:
+            await self.renew(allow_s=allow_s)
+        for is_again in (False, True):
+            body = {"model": self.model, "prompt": text, "add_special_tokens": False}
+            try:
+                return self._parse(_Tokenized, await self._post("/tokenize", body, allow_s=allow_s)).tokens
+            except ServiceRejected as error:
+                if error.status not in (NOT_FOUND, METHOD_NOT_ALLOWED):
+                    raise
+                if error.status == NOT_FOUND and not is_again:
+                    # The server may have another model now.
+                    before = self.model
+                    with contextlib.suppress(ServiceFailure):
+                        await self.models(allow_s=allow_s)
+                    if self.model != before:
+                        continue
+                self._has_tokenizer = False
+                break
+        return None
 
     async def _post(self, path: str, body: dict[str, Any], *, allow_s: float) -> bytes:
         return await self.client.request("POST", path, json.dumps(body).encode(), allow_s=allow_s)

@@ -64,6 +64,12 @@ async def door(services: Services, database: str) -> AsyncIterator[Door]:
         yield Door(app)
 
 
+async def test_a_form_without_its_fields_names_them(door: Door) -> None:
+    reply = await door.http.post("/files", headers={"authorization": "Bearer sk-test"})
+    assert reply.status_code == 422
+    assert "file: is missing; purpose: is missing" in reply.json()["error"]["message"]
+
+
 async def begin(client: AsyncOpenAI, content: bytes) -> Batch:
     file = await client.files.create(file=("questions.jsonl", content), purpose="batch")
     assert (file.bytes, file.filename, file.purpose) == (len(content), "questions.jsonl", "batch")

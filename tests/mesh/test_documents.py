@@ -103,9 +103,12 @@ async def test_what_the_retriever_refuses_is_refused_in_its_words(gateway: httpx
     for content, kind, status, why in (
         (b"%PDF-1.4", "application/pdf", 422, "it is damaged"),
         (b"x", "application/zip", 415, "application/pdf"),
+        # Bytes of a header that are no ASCII are read as Latin-1.
+        (b"x", "text/plän", 415, "application/pdf"),
     ):
-        headers = {"content-type": kind} | bearer("writer")
-        reply = await gateway.put("/collections/desk/documents/broken", content=content, headers=headers)
+        headers = [*bearer("writer").items(), ("content-type", kind)]
+        encoded = [(name.encode(), value.encode("latin-1")) for name, value in headers]
+        reply = await gateway.put("/collections/desk/documents/broken", content=content, headers=encoded)
         assert (reply.status_code, why in reply.json()["detail"]) == (status, True), reply.text
 
 

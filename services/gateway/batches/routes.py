@@ -1,6 +1,5 @@
 """`/v1/files` and `/v1/batches`: the caller's own; those of others answer 404."""
 
-import asyncio
 from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
@@ -31,7 +30,7 @@ class CallerFiles:
 
     async def do(self, method: Callable[..., Object], *args: Any) -> Object:
         """The result of a method of the store for this caller."""
-        return await asyncio.to_thread(method, current_caller.get(), *args)
+        return await self.store.call(method, current_caller.get(), *args)
 
 
 Own = Annotated[CallerFiles, Depends()]
@@ -62,7 +61,7 @@ async def retrieve_file(own: Own, file_id: Name) -> Object:
     responses={200: {"content": {"application/jsonl": {"schema": {"type": "string"}}}}},
 )
 async def retrieve_file_content(own: Own, file_id: Name) -> StreamingResponse:
-    pieces = await asyncio.to_thread(own.store.content, current_caller.get(), file_id)
+    pieces = await own.store.call(own.store.content, current_caller.get(), file_id)
     return StreamingResponse(pieces, media_type="application/jsonl")
 
 

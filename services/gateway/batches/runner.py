@@ -10,6 +10,7 @@ from typing import Any
 from fastapi.exceptions import RequestValidationError
 from pydantic import ValidationError
 
+from services.gateway import calibration
 from services.gateway.access import Scope, current_caller, current_scope
 from services.gateway.batches.lane import MeshLane
 from services.gateway.batches.store import TRIES, Item, Store
@@ -18,6 +19,7 @@ from services.gateway.openai.errors import error_of
 from services.gateway.openai.wire import ChatRequest, of_body
 from services.gateway.settings import GatewaySettings
 from services.gateway.shared import SharedStore
+from services.gateway.steps.generate import ADAPTER_STAGE
 from services.kit.admission import Admission
 from services.kit.app import invalid
 from services.kit.budget import Budget, current_budget
@@ -30,6 +32,8 @@ from services.kit.telemetry import TraceContext, current_trace, log, request_id
 POLL_S = 10.0
 # Reasons of `degraded` that pass.
 PASSING = frozenset({"unavailable", "overloaded"})
+# Statuses that pass: the engine has too much to do, or a service was away.
+BUSY = frozenset({429, 503, 504})
 
 # The completion of a request, as `/v1/chat/completions` gives it.
 Complete = Callable[[ChatRequest], Awaitable[dict[str, Any]]]
@@ -84,17 +88,16 @@ class Runner:
                     # It takes its place in the lane before the next one is looked for.
                     await asyncio.sleep(0)
                     continue
-                try:
-                    await asyncio.wait_for(self._wake_up.wait(), POLL_S)
-                except TimeoutError:
-                    continue
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(POLL_S):
+                        await self._wake_up.wait()
 
     async def _next(self) -> Item | None:
         # A database that is away is in the log, and may be back at the next look.
         with contextlib.suppress(Unavailable):
-            if item := await asyncio.to_thread(self.store.take):
+            if item := await self.store.call(self.store.take):
                 return item
-            await asyncio.to_thread(self.store.sweep)
+            await self.store.call(self.store.sweep)
         return None
 
     async def _serve(self, item: Item) -> None:
@@ -104,14 +107,14 @@ class Runner:
                 async with self._lane.place():
                     status, body = await self._answer(item)
             except GaveWay:
-                await asyncio.to_thread(self.store.give_back, item, failed=False)
+                await self.store.call(self.store.give_back, item, failed=False)
                 self.wake()
                 return
-            if _is_incomplete(body) and item.tries + 1 < TRIES:
-                await asyncio.to_thread(self.store.give_back, item, failed=True)
+            if (status in BUSY or _is_incomplete(body)) and item.tries + 1 < TRIES:
+                await self.store.call(self.store.give_back, item, failed=True)
                 return
             line = reply_line(item.custom_id, item.number, status, request_id(), body)
-            await asyncio.to_thread(self.store.finish, item, line, good=status == 200)
+            await self.store.call(self.store.finish, item, line, good=status == 200)
 
     async def _answer(self, item: Item) -> tuple[int, dict[str, Any]]:
         """A status and a body, as `/v1/chat/completions` would give them to the batch's owner now."""
@@ -143,5 +146,10 @@ def _request(body: str) -> ChatRequest:
 
 
 def _is_incomplete(body: dict[str, Any]) -> bool:
-    """Whether the answer lacks a service that will be back."""
-    return any(item["reason"] in PASSING for item in body.get("cragmesh", {}).get("degraded", ()))
+    """Whether the answer lacks a service that will be back; a confidence or an adapter that is not there will not."""
+    degraded = body.get("cragmesh", {}).get("degraded", ())
+    return any(item["reason"] in PASSING and not _is_lasting(item["stage"]) for item in degraded)
+
+
+def _is_lasting(stage: str) -> bool:
+    return stage == calibration.STAGE or stage.startswith(ADAPTER_STAGE)

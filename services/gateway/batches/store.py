@@ -3,14 +3,18 @@
 Output and error files are views of the replies, which are written one by one.
 """
 
+import asyncio
+import contextvars
 import json
 import secrets
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 from sqlalchemy import (
     Connection,
@@ -20,6 +24,7 @@ from sqlalchemy import (
     create_engine,
     delete,
     event,
+    exists,
     func,
     insert,
     make_url,
@@ -45,6 +50,13 @@ MAX_OPEN = 20
 PAGE_LINES = 200
 OPEN, COMPLETED, CANCELLED, EXPIRED, FAILED = "in_progress", "completed", "cancelled", "expired", "failed"
 OUTPUT, ERRORS = "_output", "_errors"
+
+
+# Of a database that does not answer: seconds, milliseconds, milliseconds.
+_CONNECTING = {"connect_timeout": 5, "options": "-c statement_timeout=10000", "tcp_user_timeout": 10_000}
+THREADS = 4
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +90,11 @@ class Store:
         if backend not in ("sqlite", "postgresql"):
             raise ValueError(f"batches can be kept in SQLite or PostgreSQL, not in {backend}")
         # A connection a call: it is closed even where the gateway has ended meanwhile.
-        self._engine = create_engine(url, poolclass=NullPool)
+        self._engine = create_engine(
+            url, poolclass=NullPool, connect_args=dict(_CONNECTING) if backend == "postgresql" else {}
+        )
+        # Threads of its own: a database that does not answer holds up nothing else.
+        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="batches")
         if backend == "sqlite":
             event.listen(self._engine, "connect", _prepare_sqlite)
         self._max_bytes = max_bytes
@@ -88,7 +104,13 @@ class Store:
         self._tables_lock = threading.Lock()
 
     def close(self) -> None:
+        self._threads.shutdown(wait=False, cancel_futures=True)
         self._engine.dispose()
+
+    async def call(self, method: Callable[..., T], *args: Any, **options: Any) -> T:
+        """The result of a method, in a thread."""
+        run = partial(contextvars.copy_context().run, method, *args, **options)
+        return await asyncio.get_running_loop().run_in_executor(self._threads, run)
 
     def add_file(self, owner: str, filename: str, content: bytes) -> dict[str, Any]:
         """Keep an input file.
@@ -142,6 +164,8 @@ class Store:
             if output := _output_of(name):
                 batch = _with_output(connection, owner, *output)
                 connection.execute(delete(REQUESTS).where(*_lines_of(batch.id, output[1])))
+                is_empty = ~exists().where(REQUESTS.c.batch == batch.id)
+                connection.execute(update(BATCHES).where(BATCHES.c.id == batch.id, is_empty).values(bytes=0))
             else:
                 _owned(connection, FILES, owner, name)
                 connection.execute(delete(FILES).where(FILES.c.id == name))

@@ -14,6 +14,9 @@ from services.kit.errors import ServiceFailure
 from services.kit.llm import Completion, Constraint, Message, log_missing
 from services.kit.prompts import Prompt
 
+# Before the name of an adapter that the generator lacks, in `degraded`.
+ADAPTER_STAGE = "adapter:"
+
 # A tokenizer does no inference: one that takes longer is in trouble.
 TOKENIZE_CAP_S = 3.0
 # Shorter contexts add nothing to what the model knows.
@@ -117,7 +120,7 @@ async def serves_adapter(context: Context, adapter: str) -> bool:
     if not served:
         if adapter not in NAMED_BY_DEFAULT or mesh.calibration.own(mesh.llm.model, adapter):
             # A confidence fitted on an adapter's answers shows that the adapter is this model's.
-            run.degrade(f"adapter:{adapter}", "unavailable", "the base model replied")
+            run.degrade(f"{ADAPTER_STAGE}{adapter}", "unavailable", "the base model replied")
         else:
             log_missing(adapter, mesh.llm.model)
     return served

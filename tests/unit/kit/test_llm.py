@@ -96,6 +96,37 @@ async def test_an_adapter_loaded_meanwhile_is_found(monkeypatch: pytest.MonkeyPa
     assert (await model.chat(ASK, max_tokens=5, allow_s=1, adapter="answer")).model == "answer"
 
 
+async def test_a_server_in_anothers_place_is_noticed_though_its_adapter_has_the_same_name(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    served = ["small", "answer"]
+    model = changing(served, [])
+    await model.chat(ASK, max_tokens=5, allow_s=5, adapter="answer")
+    assert model.model == "small"
+    served[0] = "large"
+    await model.chat(ASK, max_tokens=5, allow_s=5, adapter="answer")
+    assert model.model == "small"
+    monkeypatch.setattr("services.kit.llm.MODELS_TTL_S", 0.0)
+    await model.chat(ASK, max_tokens=5, allow_s=5, adapter="answer")
+    assert model.model == "large"
+
+
+async def test_a_tokenizer_is_kept_where_another_model_is_served_now() -> None:
+    served = ["small"]
+
+    def reply(request: httpx.Request) -> httpx.Response:
+        if request.url.path == "/v1/models":
+            return httpx.Response(200, json={"data": [{"id": served[0]}]})
+        is_served = json.loads(request.content)["model"] == served[0]
+        return httpx.Response(200, json={"tokens": [1, 2]}) if is_served else httpx.Response(404, json={})
+
+    model = LLM(ServiceClient("generator", "http://g", http_client(httpx.MockTransport(reply))))
+    assert await model.count_tokens("Which city is it?", allow_s=5) == 2
+    served[0] = "large"
+    assert await model.count_tokens("Which city is it?", allow_s=5) == 2
+    assert model.model == "large"
+
+
 @pytest.mark.parametrize(
     ("constraint", "field"),
     [

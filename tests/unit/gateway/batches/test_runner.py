@@ -16,7 +16,7 @@ from services.gateway.batches.store import LEASE_S, RETRY_S, TRIES, Item, Store
 from services.gateway.batches.wire import WINDOW_S, CreateBatch, read_lines
 from services.gateway.openai.wire import ChatRequest
 from services.kit.admission import Admission
-from services.kit.errors import NotFound
+from services.kit.errors import NotFound, Overloaded
 from services.kit.lane import IdleLane
 from tests.unit.conftest import Clock
 
@@ -174,3 +174,67 @@ async def test_a_revoked_key_asks_no_more(store: Store) -> None:
         done = await until(store, batch)
     (line,) = b"".join(store.content("ann", done["error_file_id"])).splitlines()
     assert json.loads(line)["response"]["status_code"] == 401
+
+
+@pytest.mark.parametrize("stage", ["confidence", "adapter:answer"])
+async def test_what_will_not_be_back_is_not_waited_for(store: Store, stage: str) -> None:
+    asked = 0
+
+    async def complete(_: ChatRequest) -> dict[str, Any]:
+        nonlocal asked
+        asked += 1
+        return {"cragmesh": {"degraded": [{"stage": stage, "reason": "unavailable"}]}}
+
+    batch = begin(store, 1)
+    async with working(store, Admission(1), complete):
+        await until(store, batch)
+    assert asked == 1
+
+
+async def test_a_busy_engine_is_asked_again(store: Store, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = 0
+    give_back = store.give_back
+
+    def and_wait(item: Item, *, failed: bool) -> None:
+        give_back(item, failed=failed)
+        clock.now += RETRY_S
+
+    async def complete(_: ChatRequest) -> dict[str, Any]:
+        nonlocal asked
+        asked += 1
+        if asked == 1:
+            raise Overloaded("3 questions are on their way")
+        return {"answer": asked}
+
+    monkeypatch.setattr(store, "give_back", and_wait)
+    monkeypatch.setattr(runner, "POLL_S", 0.01)
+    batch = begin(store, 1)
+    async with working(store, Admission(1), complete):
+        done = await until(store, batch)
+    assert done["request_counts"] == {"total": 1, "completed": 1, "failed": 0}
+
+
+def test_room_is_free_again_once_files_are_removed(store: Store) -> None:
+    size = len(lines(900))
+    assert 3 * size < 2**20 < 12 * size
+    for _ in range(6):
+        name = begin(store, 900)
+        batch = store.cancel("ann", name)
+        for file in (batch["input_file_id"], batch["error_file_id"]):
+            store.remove_file("ann", file)
+
+
+async def test_a_runner_ends_though_it_is_woken_at_that_moment(store: Store) -> None:
+    async def complete(_: ChatRequest) -> dict[str, Any]:
+        return {}
+
+    async def scope_of(_: str) -> Scope | None:
+        return ASKER
+
+    async with asyncio.timeout(20):
+        for turns in range(20):
+            one = Runner(store, IdleLane(Admission(1), 1), complete, scope_of)
+            async with one.running():
+                for _ in range(turns):
+                    await asyncio.sleep(0.001)
+                one.wake()
