@@ -12,6 +12,7 @@ import io
 import json
 import re
 import tarfile
+import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -124,7 +125,7 @@ class Source:
                             continue
                         repeats[item.id] += 1
                         yield item if repeats[item.id] == 1 else replace(item, id=f"{item.id}#{repeats[item.id]}")
-            except (OSError, EOFError, tarfile.TarError) as error:
+            except (OSError, EOFError, tarfile.TarError, zlib.error) as error:
                 where = f", after {last}" if last else ""
                 raise BadSource(f"{path}: {getattr(error, 'strerror', None) or error}{where}") from error
             self._reading = None
@@ -212,9 +213,11 @@ def _gold(record: dict[str, Any]) -> tuple[str, ...]:
         more = record.get(key)
         if isinstance(more, str):
             try:
-                more = json.loads(more)
+                parsed = json.loads(more)
             except ValueError:
-                more = [more]
+                parsed = None
+            # "1998" is an answer and no JSON.
+            more = parsed if isinstance(parsed, list) else [more]
         values += more if isinstance(more, list) else []
     flat = [part for item in values for part in (item if isinstance(item, list) else [item])]
     texts = (str(item).strip() for item in flat if isinstance(item, (str, int, float)) and not isinstance(item, bool))

@@ -1,5 +1,7 @@
 """Judges all predictions of a run, and compares two judges."""
 
+import hashlib
+import json
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass
 
@@ -39,7 +41,12 @@ async def by_model(
 
 
 def _judgement(line: Prediction, verdict: Verdict) -> Judgement:
-    return Judgement(id=line.id, outcome=verdict.outcome, by=verdict.by, reason=verdict.reason)
+    return Judgement(id=line.id, outcome=verdict.outcome, by=verdict.by, reason=verdict.reason, of=digest_of(line))
+
+
+def digest_of(line: Prediction) -> str:
+    """A digest of what a judge sees of a prediction."""
+    return hashlib.sha256(json.dumps([line.query, line.gold, line.prediction]).encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True, slots=True)

@@ -133,28 +133,47 @@ async def run(
             mesh=described | {"concurrency": order.concurrency, "generator": await _models(generator)},
             token_counter=counter,
         )
-        await asyncio.to_thread(order.folder.begin, info)
-        if order.retry_failed:
-            await asyncio.to_thread(order.folder.forget_failed)
-        log = await asyncio.to_thread(AppendLog, order.folder.predictions_file)
-        try:
-            progress, done = await asyncio.to_thread(_earlier, order.folder)
-            on_plan(planned, progress)
-            until = time.monotonic() + order.limit_s
-            predict: Callable[[Item], Awaitable[Prediction]] = partial(ask, mesh=mesh, cutter=cutter, asking=order)
-            if order.engine == "ray":
-                from lab.evaluator.on_ray import asker
-
-                predict = await asyncio.to_thread(asker, order.gateway_url, order.api_key, order)
-            items, concurrency = planned.items(done), order.concurrency
-            await drive(items, log, predict, progress, on_progress, concurrency=concurrency, until=until)
-        finally:
-            await asyncio.shield(asyncio.to_thread(log.close))
+        with order.folder.alone():
+            progress = await _ask(order, info, planned, cutter, mesh, on_plan, on_progress)
     kept = tuple((skip.place, skip.why) for skip in skips[:MAX_SKIPS_KEPT])
     finished = info.model_copy(
         update={"finished": not progress.out_of_time, "skipped": kept, "skipped_count": len(skips)}
     )
     await asyncio.to_thread(order.folder.save, finished)
+    return progress
+
+
+async def _ask(
+    order: Order,
+    info: RunInfo,
+    planned: Plan,
+    cutter: TokenCutter,
+    mesh: MeshClient,
+    on_plan: Callable[[Plan, Progress], None],
+    on_progress: OnProgress,
+) -> Progress:
+    """Ask the rest of a plan, and write the answers."""
+    earlier = await asyncio.to_thread(order.folder.begin, info)
+    before, now = earlier.mesh.get("answers_by") if earlier else "", info.mesh.get("answers_by")
+    if earlier and before and now and before != now:
+        await asyncio.to_thread(order.folder.save, earlier)
+        raise BadRun(f"{order.folder.path} has answers of {before}, and {now} answers now: choose another folder")
+    if order.retry_failed:
+        await asyncio.to_thread(order.folder.forget_failed)
+    log = await asyncio.to_thread(AppendLog, order.folder.predictions_file)
+    try:
+        progress, done = await asyncio.to_thread(_earlier, order.folder)
+        on_plan(planned, progress)
+        until = time.monotonic() + order.limit_s
+        predict: Callable[[Item], Awaitable[Prediction]] = partial(ask, mesh=mesh, cutter=cutter, asking=order)
+        if order.engine == "ray":
+            from lab.evaluator.on_ray import asker
+
+            predict = await asyncio.to_thread(asker, order.gateway_url, order.api_key, order)
+        items, concurrency = planned.items(done), order.concurrency
+        await drive(items, log, predict, progress, on_progress, concurrency=concurrency, until=until)
+    finally:
+        await asyncio.shield(asyncio.to_thread(log.close))
     return progress
 
 
@@ -240,8 +259,9 @@ def merge(folders: Sequence[RunFolder], into: RunFolder, on_bad: Callable[[str],
     first, *others = [{key: value for key, value in run.info.settings.items() if key != "shard"} for run in runs]
     if any(settings != first for settings in others):
         raise BadRun("the runs have other settings: they are not shards of one")
-    into.begin(runs[0].info.model_copy(update={"settings": first, "finished": not unfinished}))
-    into.replace(sorted((line for run in runs for line in run.predictions), key=lambda line: line.id))
+    with into.alone():
+        into.begin(runs[0].info.model_copy(update={"settings": first, "finished": not unfinished}))
+        into.replace(sorted((line for run in runs for line in run.predictions), key=lambda line: line.id))
 
 
 def judge_by_rules(folder: RunFolder, predictions: Sequence[Prediction]) -> dict[str, Judgement]:
@@ -290,7 +310,11 @@ def verdicts(folder: RunFolder, predictions: Sequence[Prediction], judge: str) -
     """
     if judge == "rules":
         return judge_by_rules(folder, predictions)
-    judgements = folder.judgements(judge)
+    digests = {line.id: judging.digest_of(line) for line in predictions}
+    # A question that was asked again has another answer than was judged.
+    judgements = {
+        line.id: line for line in folder.judgements(judge).values() if not line.of or line.of == digests.get(line.id)
+    }
     if lacking := sum(line.id not in judgements for line in predictions):
         raise BadRun(
             f"{folder.judgements_file(judge)} lacks {lacking} of {len(predictions)} verdicts: "

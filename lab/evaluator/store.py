@@ -25,7 +25,7 @@ from services.kit import files
 SYNC_LINES = 16
 SYNC_S = 5.0
 
-RUN, PREDICTIONS, REPORT = "run.json", "predictions.jsonl", "report"
+RUN, PREDICTIONS, REPORT, LOCK = "run.json", "predictions.jsonl", "report", ".lock"
 
 Line = TypeVar("Line", bound=BaseModel)
 
@@ -85,12 +85,16 @@ class Prediction(Stored):
 
 
 class Judgement(Stored):
-    """One line of `judgements-<judge>.jsonl`; `by` is `protocol` where no judge was needed."""
+    """One line of `judgements-<judge>.jsonl`; `by` is `protocol` where no judge was needed.
+
+    `of` is a digest of what was judged; empty in the lines of earlier versions.
+    """
 
     id: str
     outcome: str
     by: str
     reason: str = ""
+    of: str = ""
 
 
 class RunInfo(Stored):
@@ -247,6 +251,26 @@ class RunFolder:
 
     def judgements_file(self, judge: str) -> Path:
         return self.path / f"judgements-{judge}.jsonl"
+
+    @contextlib.contextmanager
+    def alone(self) -> Iterator[None]:
+        """Let no other process write the run while the context is open.
+
+        Raises:
+            BadRun: another one does.
+            WriteFailed: the folder cannot be made.
+        """
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            lock = (self.path / LOCK).open("wb")
+        except OSError as error:
+            raise WriteFailed(f"{self.path}: {error.strerror}") from error
+        with lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:
+                raise BadRun(f"{self.path}: another process is writing it") from error
+            yield
 
     def begin(self, info: RunInfo) -> RunInfo | None:
         """Make the folder, or go on in it when it holds a run of the same settings, which is returned.

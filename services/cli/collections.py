@@ -152,7 +152,7 @@ def put_patiently(
     info = _repeated(lambda: client.put(name, upload), PASSING, pause)
     while info.state in ("waiting", "writing"):
         pause(POLL_S)
-        info = client.document(name, upload.id)
+        info = _repeated(lambda: client.document(name, upload.id), PASSING, pause)
     return info
 
 

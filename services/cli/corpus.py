@@ -83,7 +83,8 @@ class Entry:
         name: of the file, and the line for a record.
         nbytes: bytes of the corpus that were read for it.
         problem: why it is left out; empty when it is not.
-        place: the id of a file that cannot be read.
+        place: the id of a file or record that cannot be read.
+        hides: whether documents may stand there whose ids cannot be read.
     """
 
     name: str
@@ -92,6 +93,7 @@ class Entry:
     problem: str = ""
     upload: Upload | None = None
     place: str = ""
+    hides: bool = False
 
     @property
     def content(self) -> Upload | Document | None:
@@ -206,6 +208,8 @@ def _file(path: Path, name: str, place: Path, source: str) -> Entry:
     kind = FORMATS.get(path.suffix.lower())
     media_type = FILES.get(path.suffix.lower())
     id = f"{_digest(place)}:{place.name}"[:MAX_ID]
+    if not _is_unicode(name):
+        return Entry(name.encode("utf-8", "replace").decode(), 0, problem="its name is not in UTF-8", place=id)
     try:
         size = path.stat().st_size
         if media_type:
@@ -231,6 +235,14 @@ def _file(path: Path, name: str, place: Path, source: str) -> Entry:
     return _checked(name, size, body)
 
 
+def _is_unicode(name: str) -> bool:
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def _rows(path: Path, name: str, keys: Keys, source: str) -> Iterator[Entry]:
     try:
         from pyarrow import ArrowException, parquet
@@ -246,7 +258,7 @@ def _rows(path: Path, name: str, keys: Keys, source: str) -> Iterator[Entry]:
             for number, record in enumerate(records, 1):
                 yield _document(f"{name}:{number}", nbytes, record, keys, unnamed).copy_with(source=source)
     except (OSError, ArrowException) as error:
-        yield Entry(f"{name}:{number + 1}", 0, problem=f"the rest cannot be read: {error}")
+        yield Entry(f"{name}:{number + 1}", 0, problem=f"the rest cannot be read: {error}", hides=True)
     yield from _left_out(name, unnamed)
 
 
@@ -274,9 +286,9 @@ def _records(path: Path, name: str, keys: Keys, source: str) -> Iterator[Entry]:
                 yield Entry(name, raw.tell())
     except (OSError, EOFError, zlib.error) as error:
         reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
-        yield Entry(f"{name}:{number + 1}", 0, problem=f"the rest cannot be read: {reason}")
+        yield Entry(f"{name}:{number + 1}", 0, problem=f"the rest cannot be read: {reason}", hides=True)
     except jsonl.BadLine as error:
-        yield Entry(f"{name}:{number + 1}", 0, problem=f"the rest is left out: {error}")
+        yield Entry(f"{name}:{number + 1}", 0, problem=f"the rest is left out: {error}", hides=True)
     yield from _left_out(name, unnamed)
 
 
@@ -284,16 +296,16 @@ def _record(name: str, nbytes: int, line: bytes, keys: Keys, unnamed: Counter[st
     try:
         record = jsonl.object_of(line, name)
     except jsonl.BadLine as error:
-        return Entry(name, nbytes, problem=error.problem)
+        return Entry(name, nbytes, problem=error.problem, hides=True)
     return _document(name, nbytes, record, keys, unnamed)
 
 
 def _document(name: str, nbytes: int, record: Mapping[str, Any], keys: Keys, unnamed: Counter[str]) -> Entry:
-    text = record.get(keys.text)
+    text, id = record.get(keys.text), _text(record.get(keys.id))
     if not isinstance(text, str):
-        return Entry(name, nbytes, problem=f"has no text under {keys.text!r}")
+        return Entry(name, nbytes, problem=f"has no text under {keys.text!r}", place=id, hides=not id)
     if len(text) > MAX_PAGE_CHARS:
-        return Entry(name, nbytes, problem=_too_large(len(text)))
+        return Entry(name, nbytes, problem=_too_large(len(text)), place=id, hides=not id)
     reserved = {keys.text, keys.title, keys.id, keys.url, "format", "fields"}
     values = {key: value for key, value in record.items() if key not in reserved and isinstance(value, SCALARS)}
     if isinstance(record.get("fields"), dict):
@@ -301,7 +313,7 @@ def _document(name: str, nbytes: int, record: Mapping[str, Any], keys: Keys, unn
     fields, nameless = _fields(values)
     unnamed.update(nameless)
     body = {
-        "id": _text(record.get(keys.id)),
+        "id": id,
         "title": _text(record.get(keys.title)),
         "url": _text(record.get(keys.url)),
         "text": text,
@@ -309,7 +321,7 @@ def _document(name: str, nbytes: int, record: Mapping[str, Any], keys: Keys, unn
         "fields": fields,
     }
     if len(fields) > MAX_FIELDS:
-        return Entry(name, nbytes, problem=f"has {len(fields)} fields, more than {MAX_FIELDS}")
+        return Entry(name, nbytes, problem=f"has {len(fields)} fields, more than {MAX_FIELDS}", place=id, hides=not id)
     return _checked(name, nbytes, body)
 
 
@@ -335,7 +347,8 @@ def _checked(name: str, nbytes: int, body: dict[str, Any]) -> Entry:
         return Entry(name, nbytes, Document.model_validate(body))
     except ValidationError as error:
         first = error.errors()[0]
-        return Entry(name, nbytes, problem=f"{'.'.join(map(str, first['loc']))}: {first['msg']}")
+        problem, id = f"{'.'.join(map(str, first['loc']))}: {first['msg']}", body["id"]
+        return Entry(name, nbytes, problem=problem, place=id, hides=not id)
 
 
 def _too_large(size: int) -> str:

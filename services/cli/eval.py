@@ -281,12 +281,18 @@ def compare_runs(
 
 
 def _names(folders: list[Path]) -> list[str]:
-    """Folder names, with the parent's where two are the same."""
-    names = [path.resolve().name for path in folders]
-    return [
-        name if names.count(name) == 1 else str(Path(path.resolve().parent.name, name))
-        for name, path in zip(names, folders, strict=True)
-    ]
+    """Folder names, with as many of their parents as tell them apart."""
+    paths = [path.resolve() for path in folders]
+    if len(set(paths)) < len(paths):
+        fail("a run is named twice", USAGE)
+    names = [path.name for path in paths]
+    for depth in range(2, max(len(path.parts) for path in paths) + 1):
+        repeated = {name for name in names if names.count(name) > 1}
+        names = [
+            str(Path(*path.parts[-depth:])) if name in repeated else name
+            for name, path in zip(names, paths, strict=True)
+        ]
+    return names
 
 
 @app.command()

@@ -18,7 +18,7 @@ def tail(path: Path, lines: int) -> tuple[str, ...]:
             text = log.read().decode(errors="replace")
     except FileNotFoundError:
         return ()
-    return tuple(text.splitlines()[-lines:])
+    return tuple(text.splitlines()[-lines:]) if lines else ()
 
 
 def show(files: Sequence[Path], lines: int) -> None:

@@ -39,16 +39,23 @@ def stored(client: CollectionClient, name: str, source: str) -> dict[str, Docume
 def compare(entries: Iterable[Entry], documents: Mapping[str, DocumentInfo]) -> Plan:
     """The plan that makes a collection's documents those of a folder's entries.
 
-    A file that cannot be read now keeps its document. A document moves when its id is gone and another id has its
-    content; of several documents with one content each moves once.
+    A file that cannot be read now keeps its document, and where records cannot be told nothing is removed: theirs may
+    be among those that seem gone. A document moves when its id is gone and another id has its content; of several
+    documents with one content each moves once.
     """
     plan = Plan()
     added: list[tuple[Entry, str]] = []
     ids: set[str] = set()
+    hidden = False
     for entry in entries:
+        hidden |= entry.hides
         if entry.problem:
             plan.problems.append(entry)
+        elif entry.content is None:
+            # The bytes of a packed file.
+            continue
         elif not entry.id:
+            hidden = True
             plan.problems.append(Entry(entry.name, entry.nbytes, problem="a record without an id cannot be followed"))
         elif (document := documents.get(entry.id)) is None:
             added.append((entry.copy_with(text=""), entry.digest))
@@ -70,6 +77,10 @@ def compare(entries: Iterable[Entry], documents: Mapping[str, DocumentInfo]) -> 
             candidates.remove(movable)
             plan.moved.append((movable, entry))
     plan.removed = [document for group in gone.values() for document in group]
+    if hidden and plan.removed:
+        kept = f"{len(plan.removed):,} documents that are not there are kept, since records cannot be told"
+        plan.problems.insert(0, Entry("removed", 0, problem=kept))
+        plan.removed = []
     return plan
 
 

@@ -1,6 +1,7 @@
 """`cragmesh-client` against the real gateway: typed answers, stages, problems as exceptions, patience."""
 
 import ast
+import json
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -78,10 +79,32 @@ async def test_a_stranger_and_nobody_are_told_apart() -> None:
         async with client(httpx.MockTransport(handler)) as mesh:
             with pytest.raises(error):
                 await mesh.answer(QUERY)
-            with pytest.raises((error, StopAsyncIteration)):
+            with pytest.raises(error):
                 await anext(mesh.stream(QUERY))
         with Client("http://gateway", transport=httpx.MockTransport(handler)) as sync, pytest.raises(error):
             sync.answer(QUERY)
+
+
+def in_pieces(content: bytes) -> httpx.MockTransport:
+    """A stream whose chunks end anywhere."""
+
+    async def pieces() -> AsyncIterator[bytes]:
+        for start in range(0, len(content), 7):
+            yield content[start : start + 7]
+
+    return httpx.MockTransport(lambda _: httpx.Response(200, content=pieces()))
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+async def test_any_text_comes_through_a_stream(end: str) -> None:
+    text = "a\u2028b\u2029c\x85d ü"
+    answer = ANSWER | {"answer": text}
+    content = (SSE % json.dumps(answer, ensure_ascii=False)).replace("\n", end).encode()
+    async with client(in_pieces(content)) as mesh:
+        events = [event async for event in mesh.stream(QUERY)]
+    last = events[-1]
+    assert isinstance(last, cragmesh_client.AnswerResponse)
+    assert last.answer == text
 
 
 ANSWER = {"answer": "Marta", "kind": "answer", "confidence": 1, "source": "web", "strategy": "adaptive"}

@@ -1,6 +1,7 @@
 """Requests and replies without the network, for both clients."""
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
@@ -112,18 +113,31 @@ def retry_after_s(response: httpx.Response) -> float | None:
 
 
 class Events:
-    """Reads server-sent events, line by line."""
+    """Reads server-sent events, as their bytes come.
+
+    Attributes:
+        answered: whether the answer was among them.
+    """
 
     def __init__(self) -> None:
         self._name = ""
+        self._rest = b""
+        self.answered = False
 
-    def read(self, line: str) -> Iterator[Event]:
-        """The event that a line completes, if any.
+    def read(self, chunk: bytes) -> Iterator[Event]:
+        """The events that a chunk completes.
+
+        A line ends at CR or LF alone: JSON may hold U+2028, which other readers of lines take for an end.
 
         Raises:
             ProblemError: the gateway failed on the way.
             BadReply: it is no event of a gateway.
         """
+        *lines, self._rest = re.split(rb"\r\n|\n|\r(?!\n|\Z)", self._rest + chunk)
+        for line in lines:
+            yield from self._line(line.decode(errors="replace"))
+
+    def _line(self, line: str) -> Iterator[Event]:
         field, _, value = line.partition(": ")
         if field == "event":
             self._name = value
@@ -135,6 +149,7 @@ class Events:
             if isinstance(event, Problem):
                 raise problem_error(event)
             assert isinstance(event, Event)  # noqa: S101 - narrows the event's type
+            self.answered |= self._name == "answer"
             yield event
 
 

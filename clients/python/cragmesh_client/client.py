@@ -27,7 +27,7 @@ from cragmesh_client.contracts.collections import (
 )
 from cragmesh_client.contracts.feedback import FeedbackResponse, Verdict
 from cragmesh_client.contracts.papers import PapersResponse
-from cragmesh_client.errors import Unreachable
+from cragmesh_client.errors import BadReply, Unreachable
 
 RETRIES = 3
 STREAM = {"accept": "text/event-stream"}
@@ -121,8 +121,10 @@ class Client:
             while True:
                 with self._http.stream(**request, timeout=retries.timeout_s) as response:
                     if response.is_success:
-                        for line in response.iter_lines():
-                            yield from events.read(line)
+                        for chunk in response.iter_bytes():
+                            yield from events.read(chunk)
+                        if not events.answered:
+                            raise BadReply("the stream ended without an answer")
                         return
                     response.read()
                 if (pause_s := retries.pause_s(response)) is None:
@@ -248,9 +250,11 @@ class AsyncClient:
             while True:
                 async with self._http.stream(**request, timeout=retries.timeout_s) as response:
                     if response.is_success:
-                        async for line in response.aiter_lines():
-                            for event in events.read(line):
+                        async for chunk in response.aiter_bytes():
+                            for event in events.read(chunk):
                                 yield event
+                        if not events.answered:
+                            raise BadReply("the stream ended without an answer")
                         return
                     await response.aread()
                 if (pause_s := retries.pause_s(response)) is None:

@@ -69,10 +69,10 @@ class LlmJudge:
             JudgeUnreachable: no server answers, or it serves nothing.
         """
         try:
-            served = await self._llm.models(allow_s=self._allow_s)
+            await self._llm.models(allow_s=self._allow_s)
         except ServiceFailure as failure:
             raise JudgeUnreachable(f"the judge does not answer: {failure}") from failure
-        self._model = ", ".join(sorted(served))
+        self._model = self._llm.model
         return self._model
 
     async def judge(self, case: Case) -> Verdict:
@@ -106,10 +106,14 @@ class LlmJudge:
         messages = self._prompt.fill(case=content)
         tries = 0
         while True:
-            constraint = CONSTRAINTS[self._constraint]
+            used = self._constraint
             try:
                 reply = await self._llm.chat(
-                    messages, max_tokens=MAX_TOKENS, allow_s=self._allow_s, temperature=0.0, constraint=constraint
+                    messages,
+                    max_tokens=MAX_TOKENS,
+                    allow_s=self._allow_s,
+                    temperature=0.0,
+                    constraint=CONSTRAINTS[used],
                 )
                 if verdict := _verdict(reply.text):
                     return verdict
@@ -118,8 +122,9 @@ class LlmJudge:
                 unfit = isinstance(failure, BadReply) or (
                     isinstance(failure, ServiceRejected) and failure.status in (BAD_REQUEST, UNPROCESSABLE)
                 )
-                if unfit and constraint is CONSTRAINTS[self._constraint] and self._constraint + 1 < len(CONSTRAINTS):
-                    self._constraint += 1
+                if unfit and used + 1 < len(CONSTRAINTS):
+                    # Others that were asked meanwhile may have found out before.
+                    self._constraint = max(self._constraint, used + 1)
                     continue
                 if unfit:
                     return UNJUDGED

@@ -211,7 +211,7 @@ class Adaptive(Strategy):
 
     def _chances(self, context: Context, attempt: Attempt) -> dict[Caution, float]:
         """The answer's probability by what was seen, at each caution that it is given at: the settings' and `high`."""
-        model = context.mesh.calibration.choose(context.mesh.llm.model, attempt.first.adapter)
+        model = _confidence_of(context, attempt)
         if model is None:
             return {}
         signals = confidence.signals(attempt.observation)
@@ -235,7 +235,7 @@ class Adaptive(Strategy):
         models, generator, adapter = context.mesh.calibration, context.mesh.llm.model, attempt.first.adapter
         if models.own(generator, adapter) is None:
             context.run.degrade(calibration.STAGE, "unavailable", models.missing(generator, adapter))
-        return await self._weigh(context, attempt, models.choose(generator, adapter))
+        return await self._weigh(context, attempt, _confidence_of(context, attempt))
 
     async def _observe(self, context: Context, attempt: Attempt) -> Draft:
         """The draft unchanged, with all signals, on which a confidence can be fitted."""
@@ -268,7 +268,7 @@ class Adaptive(Strategy):
         weighed = replace(draft, confidence=round(decision.probability, 4))
         if decision.kind == "answer":
             return weighed
-        if decision.kind == "invalid_question" and context.options.false_premise is not False:
+        if decision.kind == "invalid_question":
             return replace(weighed, answer=INVALID, kind="invalid_question")
         return replace(weighed, answer=UNKNOWN, kind="unknown", source="none")
 
@@ -374,3 +374,11 @@ def _source(evidence: Sequence[Evidence]) -> Literal["kg", "web", "model"]:
     if not sources:
         return "model"
     return "kg" if sources[0] == "kg" else "web"
+
+
+def _confidence_of(context: Context, attempt: Attempt) -> Confidence | None:
+    """What weighs the attempt's answer; without its head of invalid questions where nobody asks for them."""
+    model = context.mesh.calibration.choose(context.mesh.llm.model, attempt.first.adapter)
+    if model is None or context.options.false_premise is not False:
+        return model
+    return model.model_copy(update={"invalid": None})

@@ -1,7 +1,9 @@
 """A collection that follows a folder: what is added, replaced, moved, removed and left, by contents alone."""
 
+import gzip
 import hashlib
 import json
+import os
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
@@ -163,3 +165,42 @@ def test_what_is_incomplete_is_sent_again_and_what_cannot_be_read_now_is_kept(
         "file:b.pdf",
         "file:c.txt",
     }
+
+
+@pytest.mark.parametrize("fault", ["torn", "line", "ids", "text"])
+def test_records_that_cannot_be_told_are_kept(retriever: Retriever, tmp_path: Path, fault: str) -> None:
+    folder = tmp_path / "records"
+    folder.mkdir()
+    records = [json.dumps({"id": f"r{number}", "text": f"Record {number}."}) for number in range(40)]
+    path = folder / "r.jsonl.gz"
+    path.write_bytes(gzip.compress("\n".join(records).encode()))
+    other = folder / "other.txt"
+    other.write_text("Another text.")
+    sync(folder)
+    assert len(retriever.documents) == 41
+    other.unlink()
+    options: tuple[str, ...] = ()
+    if fault == "torn":
+        path.write_bytes(path.read_bytes()[:150])
+    elif fault == "line":
+        path.write_bytes(gzip.compress("\n".join([*records[:20], "{broken", *records[21:]]).encode()))
+    elif fault == "ids":
+        options = ("--id-key", "number")
+    else:
+        path.write_bytes(gzip.compress("\n".join([*records[:20], '{"id": "r20"}', *records[21:]]).encode()))
+    said = sync(folder, *options)
+    if fault == "text":
+        # Its id is known, so that nothing else is in doubt.
+        assert len(retriever.documents) == 40
+    else:
+        assert len(retriever.documents) == 41
+        assert "kept, since records cannot be told" in " ".join(said.split())
+    assert "r20" in retriever.documents
+
+
+def test_a_name_that_is_no_text_costs_itself_alone(retriever: Retriever, folder: Path) -> None:
+    (folder / os.fsdecode(b"caf\xe9.pdf")).write_bytes(b"%PDF-1.4 one")
+    (folder / "z.pdf").write_bytes(b"%PDF-1.4 two")
+    said = index(folder)
+    assert "not in UTF-8" in said
+    assert any(document.url == "file:z.pdf" for document in retriever.documents.values())

@@ -43,12 +43,12 @@ class Model(httpx.AsyncBaseTransport):
         return httpx.Response(200, json={"model": "judge-1", "choices": [choice]})
 
 
-async def judged(run: RunFolder, model: Model) -> dict[str, Judgement]:
+async def judged(run: RunFolder, model: Model, name: str = "") -> dict[str, Judgement]:
     return await runs.judge_by_model(
         run,
         runs.read(run).predictions,
         url="http://judge/v1",
-        model="",
+        model=name,
         api_key="secret",
         allow_s=5,
         concurrency=2,
@@ -181,3 +181,37 @@ async def test_tokens_are_counted_by_the_generator_where_it_can(serves: bool) ->
         kept = await asyncio.wait_for(cutter.cut("eternity " * 100), 5)
     # By words, or by four letters.
     assert len(kept.split()) == (75 if serves else 38)
+
+
+@pytest.mark.parametrize("first", [400, "Well, it seems right."])
+async def test_questions_beside_each_other_find_out_together_what_a_server_takes(
+    tmp_path: Path, first: str | int
+) -> None:
+    run = make_run(tmp_path / "several", [("wrong", 0.5)] * 8)
+
+    def say(body: Body) -> str | int:
+        return '{"verdict": "correct"}' if "response_format" in body else first
+
+    model = Model(say)
+    found = await judged(run, model)
+    assert {line.outcome for line in found.values()} == {"right"}
+
+
+async def test_verdicts_of_one_model_are_not_anothers(run: RunFolder) -> None:
+    for name, verdict, outcome in (("one", "correct", "right"), ("two", "incorrect", "wrong")):
+        assert (await judged(run, replying(verdict), name))["q00001"].outcome == outcome
+
+
+def replying(verdict: str) -> Model:
+    return Model(lambda _: verdict)
+
+
+async def test_another_answer_is_judged_again(run: RunFolder) -> None:
+    await judged(run, Model(lambda _: "correct"))
+    predictions = runs.read(run).predictions
+    assert runs.verdicts(run, predictions, "llm")["q00001"].outcome == "right"
+    changed = [
+        line.model_copy(update={"prediction": "Berlin"}) if line.id == "q00001" else line for line in predictions
+    ]
+    with pytest.raises(BadRun, match="lacks 1 of 4 verdicts"):
+        runs.verdicts(run, changed, "llm")

@@ -10,14 +10,25 @@ import sys
 import time
 from pathlib import Path
 from typing import Any
+from unittest.mock import AsyncMock, patch
 
 import pytest
+from typer.testing import CliRunner
 
 from lab.evaluator import runs
 from lab.evaluator.errors import BadRun
 from lab.evaluator.store import RunFolder
+from services.cli.main import app
 from services.kit.shard import WHOLE, Shard
-from tests.unit.lab.evaluator.conftest import FakeGateway, answered, by_rote, environment, evaluate, write_questions
+from tests.unit.lab.evaluator.conftest import (
+    FakeGateway,
+    answered,
+    by_rote,
+    environment,
+    evaluate,
+    make_run,
+    write_questions,
+)
 
 RUN = ("run", "questions.jsonl", "--out", "run", "--no-tokenizer", "-c", "4")
 COUNT = 40
@@ -233,3 +244,42 @@ def test_shards_of_a_run_join_to_what_one_run_gives(tmp_path: Path, gateway: Fak
     assert joined("joined", *shards[::-1]) == joined("alone", alone)
     with pytest.raises(BadRun, match="each once"):
         runs.merge(shards[:2], RunFolder(tmp_path / "lacking"))
+
+
+def test_a_run_that_another_process_writes_is_left_alone(tmp_path: Path, gateway: FakeGateway) -> None:
+    write_questions(tmp_path / "questions.jsonl", 5)
+    finish(tmp_path, gateway.url)
+    before = (tmp_path / "run" / "predictions.jsonl").read_bytes()
+    with RunFolder(tmp_path / "run").alone():
+        assert "another process is writing it" in finish(tmp_path, gateway.url, "--retry-failed", code=1)
+    assert (tmp_path / "run" / "predictions.jsonl").read_bytes() == before
+
+
+def test_a_run_goes_on_with_its_generator_alone(tmp_path: Path, gateway: FakeGateway) -> None:
+    write_questions(tmp_path / "questions.jsonl", 5)
+    finish(tmp_path, gateway.url)
+    folder = RunFolder(tmp_path / "run")
+    earlier = folder.info()
+    named = {name: earlier.model_copy(update={"mesh": earlier.mesh | {"answers_by": name}}) for name in ("one", "two")}
+    folder.save(named["one"])
+    with patch("lab.evaluator.mesh.MeshClient.generator", AsyncMock(return_value="two")):
+        result = CliRunner().invoke(
+            app,
+            ["eval", "run", str(tmp_path / "questions.jsonl"), "--out", str(tmp_path / "run")],
+            env=environment(gateway.url),
+        )
+    assert result.exit_code == 1
+    assert "has answers of one, and two answers now" in " ".join(result.output.split())
+    assert folder.info() == named["one"]
+
+
+def test_runs_of_one_name_are_compared_by_their_parents(tmp_path: Path) -> None:
+    paths = [tmp_path / one / "ablate" / "whole" for one in "ab"]
+    for path in paths:
+        make_run(path, [("right", 0.9), ("wrong", 0.4)] * 3)
+    compared = CliRunner().invoke(app, ["eval", "compare", *map(str, paths), "--out", str(tmp_path / "out")])
+    assert compared.exit_code == 0, compared.output
+    assert "a/ablate/whole" in (tmp_path / "out" / "compare.md").read_text()
+    assert "b/ablate/whole" in (tmp_path / "out" / "compare.md").read_text()
+    twice = CliRunner().invoke(app, ["eval", "compare", str(paths[0]), str(paths[0]), "--out", str(tmp_path / "out")])
+    assert (twice.exit_code, "named twice" in twice.output) == (2, True)
