@@ -120,10 +120,20 @@ async def cut(evidence: Sequence[Evidence], max_tokens: int, llm: LLM, *, allow_
         frame = await llm.count_tokens(render([replace(item, text="")]), allow_s=allow_s)
         if room > frame:
             text, _ = await llm.truncate(item.text, room - frame, allow_s=allow_s)
-            if text.strip():
-                passages.append(replace(item, text=text, end=item.start + len(text)))
+            if text := _to_a_whole_fact(text, item.text):
+                # A piece of a table begins with its head, which stands elsewhere.
+                passages.append(replace(item, text=text, end=item.end - (len(item.text) - len(text))))
         break
     return passages
+
+
+def _to_a_whole_fact(text: str, whole: str) -> str:
+    """The start of a text up to a line's or sentence's end, at least to a word's: half a number is another one."""
+    if text == whole:
+        return text
+    ends = (text.rfind("\n"), *(text.rfind(mark) + 1 for mark in (". ", "! ", "? ")))
+    end = max(ends)
+    return text[: end if 2 * end > len(text) else text.rfind(" ") + 1].rstrip()
 
 
 def cut_by_estimate(evidence: Sequence[Evidence], max_tokens: int) -> list[Evidence]:

@@ -20,10 +20,24 @@ _UNKNOWN = re.compile(
     r"(?:documents?|context|references?|passages?|texts?|pages?)",
     re.IGNORECASE,
 )
-_INVALID = re.compile(r"^\W*(?:this\s+is\s+an?\s+|the\s+question\s+is\s+)?invalid(?:\s+question)?\b", re.IGNORECASE)
+# Alone on a line, whatever the others say.
+_ONLY_UNKNOWN = re.compile(r"\W*i\s*(?:do\s*not|don\s*['’`´]?\s*t)\s+know\W*", re.IGNORECASE)
+# A title: I Don't Know Why.
+_TITLE = re.compile(r"I\s+(?:Do\s+Not|Don\s*['’`´]?\s*[tT])\s+Know(?=\s+\w)")
+_QUOTED = re.compile(r"[\"“][^\"“”]*[\"”]")
+_INVALID = re.compile(
+    r"^\W*(?:this\s+is\s+an?\s+|the\s+question\s+is\s+)?invalid(?:\s+(?:question|premise)\b|\s*(?:$|[.,:;!(*-]))",
+    re.IGNORECASE,
+)
+# What a full stop does not end: titles, months, companies.
+_SHORT = """approx apr aug ave bros co corp dec dept dr est feb fig ft gen gov inc jan jr ltd mr mrs ms mt no nov oct
+prof rep rev sen sep sept sr st vol vs"""
+_ABBREVIATIONS = frozenset(_SHORT.split())
 _ITEM = re.compile(r"^\s*(?:[-*•]|\d{1,2}[.)])\s+(?=\S)")
 # Days as stores of data write them and no reader expects them.
 _COMPACT_DAY = re.compile(r"(?<![\w.,$€£/-])((?:19|20)\d\d)(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])(?![\w%/-]|[.,]\d)")
+# A word with the mark behind it, which may end a sentence.
+_ENDING = re.compile(r"(\S+?)([.!?]) ")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 
 
@@ -49,8 +63,6 @@ def normalize(text: str, *, finished: bool = True) -> Normalized:
         finished: whether the model ended by itself; a reply that was cut loses its unfinished last sentence, and the
             last word of an only one.
     """
-    if _UNKNOWN.search(text):
-        return Normalized(UNKNOWN, "unknown")
     lines = [line for line in (_CONTROL.sub(" ", line).strip() for line in text.splitlines()) if line]
     if len(lines) > 1 and lines[0].rstrip("* ").endswith(":"):
         # A label or an announcement on a line of its own, with the answer below it.
@@ -59,6 +71,8 @@ def normalize(text: str, *, finished: bool = True) -> Normalized:
     if len(lines) > 1 and all(map(_ITEM.match, lines[:2])):
         items = itertools.takewhile(_ITEM.match, lines)
         line = ", ".join(_ITEM.sub("", item) for item in items)
+    if _is_unknown(line) or any(map(_ONLY_UNKNOWN.fullmatch, lines)):
+        return Normalized(UNKNOWN, "unknown")
     if _INVALID.match(line):
         return Normalized(INVALID, "invalid_question")
     cut = False
@@ -72,6 +86,21 @@ def normalize(text: str, *, finished: bool = True) -> Normalized:
     return Normalized(line, "answer", cut)
 
 
+def _is_unknown(line: str) -> bool:
+    """Whether the answer's line says that it is none, outside of titles."""
+    plain = _TITLE.sub(" ", line)
+    unquoted = _QUOTED.sub(" ", plain)
+    return _UNKNOWN.search(unquoted if re.search(r"\w", unquoted) else plain) is not None
+
+
 def _whole_sentences(line: str) -> str:
-    end = max(line.rfind(mark) for mark in (". ", "! ", "? "))
-    return line if line.endswith((".", "!", "?")) else line[: end + 1]
+    """The sentences of a line that was cut without the last one, which is not whole; empty if it is the only one."""
+    if line.endswith((".", "!", "?")):
+        return line
+    ends = [match.end(2) for match in _ENDING.finditer(line) if match[2] != "." or not _is_abbreviation(match[1])]
+    return line[: ends[-1]] if ends else ""
+
+
+def _is_abbreviation(word: str) -> bool:
+    word = word.strip("\"'“”‘’()[]*")
+    return word.lower() in _ABBREVIATIONS or "." in word.strip(".") or (len(word) == 1 and word.isalpha())

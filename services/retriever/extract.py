@@ -4,6 +4,7 @@ An extractor is a function; `EXTRACTORS` names them. Adding one means adding a f
 """
 
 import html as entities
+import re
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -26,6 +27,14 @@ MIN_MAIN_CHARS, MIN_MAIN_SHARE = 500, 0.05
 _BOILERPLATE = (
     "footer", "#comments", "#respond", ".comment", ".comments", ".comment-list", ".commentlist", ".comments-area",
 )  # fmt: skip
+
+
+_LIST = re.compile(r"<ul\b", re.IGNORECASE)
+_SAYS_HIDDEN = re.compile(r"\bhidden\b|display\s*:\s*none", re.IGNORECASE)
+_NOT_SHOWN = re.compile(r"display\s*:\s*none", re.IGNORECASE)
+_POWER = re.compile(r"(\d)<sup[^<>]{0,200}>\s*([-−+]?\d{1,3})\s*</sup\s*>", re.IGNORECASE)
+_XHTML = "http://www.w3.org/1999/xhtml"
+_SELF_CLOSED = re.compile(r"<(title|script|style|textarea|iframe)\b([^<>]{0,2000})/>", re.IGNORECASE)
 
 
 class ExtractionError(Exception):
@@ -56,12 +65,48 @@ def by_resiliparse(html: str) -> str:
 
     The rules take a listing, a forum or a short notice for boilerplate and leave a line or nothing.
     """
-    tree = HTMLTree.parse(html)
-    plain = partial(extract_plain_text, tree, alt_texts=False, list_bullets=False, preserve_formatting=True)
-    main = plain(main_content=True, skip_elements=_BOILERPLATE)
-    everything = plain(main_content=False)
+    tree = _visible(_with_lists_of_prose(html))
+    main = _plain(tree, main_content=True, skip_elements=_BOILERPLATE)
+    everything = _plain(tree, main_content=False)
     enough = len(main) >= MIN_MAIN_CHARS and len(main) >= MIN_MAIN_SHARE * len(everything)
     return main if enough else everything
+
+
+def all_by_resiliparse(html: str) -> str:
+    """All visible text, of documents that have nothing around their content."""
+    return _plain(_visible(html), main_content=False)
+
+
+_plain = partial(extract_plain_text, alt_texts=False, list_bullets=False, preserve_formatting=True)
+
+
+def _visible(html: str) -> HTMLTree:
+    """The page without elements that say they are hidden."""
+    tree = HTMLTree.parse(html)
+    if tree.body is not None and _SAYS_HIDDEN.search(html):
+        for element in tree.body.query_selector_all("[hidden], [style]"):
+            if element.hasattr("hidden") or _NOT_SHOWN.search(element.getattr("style") or ""):
+                element.decompose()
+    return tree
+
+
+def _with_lists_of_prose(html: str) -> str:
+    """The page with those lists as menus that Resiliparse would take for navigation since they stand near the body.
+
+    They are lists of links for half of their text at most.
+    """
+    if not _LIST.search(html):
+        return html
+    document = LexborHTMLParser(html)
+    is_changed = False
+    for node in document.css("body > ul, body > * > ul, body > * > * > ul"):
+        text = node.text(strip=True)
+        links = sum(len(link.text(strip=True)) for link in node.css("a"))
+        menu = LexborHTMLParser(f"<menu>{node.inner_html}</menu>").css_first("menu")
+        if menu is not None and 2 * links < len(text):
+            node.replace_with(menu)
+            is_changed = True
+    return document.html or html if is_changed else html
 
 
 def by_trafilatura(html: str) -> str:
@@ -87,6 +132,7 @@ def by_beautifulsoup(html: str) -> str:
 # A page within the caps of `markup.tame` to its text with its line breaks.
 EXTRACTORS: dict[str, Callable[[str], str]] = {
     "resiliparse": by_resiliparse,
+    "resiliparse-all": all_by_resiliparse,
     "trafilatura": by_trafilatura,
     "beautifulsoup": by_beautifulsoup,
 }
@@ -118,16 +164,24 @@ def extract(
     if not has_markup(html[:max_chars]):
         unread = (f"cut at {max_chars:,} characters",) if len(html) > max_chars else ()
         return Extraction(clean_text(encodable(entities.unescape(html[:max_chars]))), title=title, unread=unread)
-    tamed = tame(html, max_chars)
+    tamed = tame(_closed(html), max_chars)
+    # 10<sup>11</sup> is no 1011.
+    page = _POWER.sub(r"\1^\2", tamed.html)
     try:
-        text = clean_text(EXTRACTORS[extractor](tamed.html))
-        document = LexborHTMLParser(tamed.html)
+        text = clean_text(EXTRACTORS[extractor](page))
+        document = LexborHTMLParser(page)
         title = title or _title(document)
         found = find_tables(document, title, times=table_times) if tables else Tables()
         language = _language(document)
     except Exception as error:  # parsers raise errors of any type, from ValueError to RecursionError
         raise ExtractionError(f"{extractor} gave up: {type(error).__name__}") from error
     return Extraction(text, found.tables, title, language, tuple(filter(None, (tamed.unread, found.unread))))
+
+
+def _closed(html: str) -> str:
+    """XHTML's <title/> as HTML reads it: otherwise the page would be the title."""
+    is_xml = html.lstrip()[:5] == "<?xml" or _XHTML in html[:2_000]
+    return _SELF_CLOSED.sub(r"<\1\2></\1>", html) if is_xml else html
 
 
 def _title(document: LexborHTMLParser) -> str:

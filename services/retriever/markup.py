@@ -23,7 +23,8 @@ _LONG_TAG = 2 * MAX_ATTRIBUTES
 
 # A comment, or a tag with quoted values taken whole. Possessive throughout: no input makes it backtrack.
 _TAG = re.compile(
-    r"""<(?:!--.*?(?:--!?>|\Z)|(/?)([a-zA-Z][^\s/>]*+)((?:[^>=]++|=\s*+(?:"[^"]*+"?|'[^']*+'?)?)*+)>?)""", re.DOTALL
+    r"""<(?:!--(?:-?>|.*?(?:--!?>|\Z))|(/?)([a-zA-Z][^\s/>]*+)((?:[^>=]++|=\s*+(?:"[^"]*+"?|'[^']*+'?)?)*+)>?)""",
+    re.DOTALL,
 )
 _QUOTED = re.compile(r"""=\s*+(?:"[^"]*+"?|'[^']*+'?)""")
 _ATTRIBUTE = re.compile(r"[^\s/=]++")
@@ -128,7 +129,8 @@ class _Tamer:
                 name = tag[2].lower()
                 replacement = None
                 if name not in _FLAT:
-                    if name in _RAW_END and not tag[1]:
+                    is_foreign = tag[3].rstrip().endswith("/") and (self.open.get("svg") or self.open.get("math"))
+                    if name in _RAW_END and not tag[1] and not is_foreign:
                         end = _RAW_END[name].search(html, position)
                         position = end.start() if end else len(html)
                     elif not (self._close(name) if tag[1] else self._open(name)):

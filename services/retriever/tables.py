@@ -20,8 +20,9 @@ MAX_CELLS = 20_000
 # Of a document that is to be found whole, so many times as much as of a page that is searched for one question.
 OF_DOCUMENT = 32
 MAX_COLUMNS = 64
-# HTML allows 1,000 columns and 65,534 rows; a few cells of that size would fill the memory.
+# HTML allows a cell 1,000 columns; a few of that size would fill the memory. Rows must be there to be spanned.
 MAX_SPAN = 50
+MAX_ROWS = 65_534
 MAX_CELL_CHARS = 500
 MAX_NAME_CHARS = 160
 MAX_HEADER_ROWS = 3
@@ -111,7 +112,10 @@ def read_grid(node: LexborNode, max_cells: int) -> tuple[list[str], list[list[st
     if not rows:
         return [], [], is_whole
     top = 0
-    while top < min(MAX_HEADER_ROWS, len(rows) - 1) and headings[top] == {"th"}:
+    # Below the header a row of one text is the name of the section that follows.
+    while (
+        top < min(MAX_HEADER_ROWS, len(rows) - 1) and headings[top] == {"th"} and (not top or len(set(rows[top])) > 1)
+    ):
         top += 1
     if top == 0:
         if {"th", "td"} in headings:
@@ -198,7 +202,7 @@ def _holding_tables(document: LexborHTMLParser) -> set[int]:
 
 def _fill_spans(node: LexborNode, max_cells: int) -> tuple[list[list[str]], list[set[str]], bool]:
     """The texts of each row's cells, and their tags, the table's head `th` alone; and whether all rows are there."""
-    for block in node.css("br, div, li, p"):
+    for block in node.css("br, div, li, p, dt, dd, h1, h2, h3, h4, h5, h6"):
         # Cells are read without a separator, lest H<sub>2</sub>O falls apart; what starts a line needs one.
         block.insert_before(" ")
         block.insert_after(" ")
@@ -206,7 +210,7 @@ def _fill_spans(node: LexborNode, max_cells: int) -> tuple[list[list[str]], list
     headings: list[set[str]] = []
     # By column, the text of a cell above that spans down, and the number of rows that it still fills.
     hanging: dict[int, tuple[str, int]] = {}
-    group_before = 0
+    group_before, is_whole = 0, True
     for group, in_head, row_node in _rows(node):
         if group != group_before:
             hanging, group_before = {}, group
@@ -218,12 +222,15 @@ def _fill_spans(node: LexborNode, max_cells: int) -> tuple[list[list[str]], list
                 continue
             _hang(row, hanging)
             text = _escape(_text(cell, MAX_CELL_CHARS))
-            across, down = max(1, _span(cell, "colspan")), _span(cell, "rowspan")
-            tags.add(cell.tag)
+            across, down = max(1, _span(cell, "colspan", MAX_SPAN)), _span(cell, "rowspan", MAX_ROWS)
+            if row or text or cell.tag == "th":
+                # An empty corner is no cell of data.
+                tags.add(cell.tag)
+            is_whole &= not text or len(row) < MAX_COLUMNS
             for _ in range(min(across, MAX_COLUMNS - len(row))):
                 if down != 1:
                     # 0 means: to the end of the row group.
-                    spans[len(row)] = (text, (down or MAX_SPAN) - 1)
+                    spans[len(row)] = (text, (down or MAX_ROWS) - 1)
                 row.append(text)
         _hang(row, hanging, to_end=True)
         hanging = {column: (text, more - 1) for column, (text, more) in hanging.items() if more > 1} | spans
@@ -232,7 +239,7 @@ def _fill_spans(node: LexborNode, max_cells: int) -> tuple[list[list[str]], list
             return grid, headings, False
         grid.append(row)
         headings.append({"th"} if in_head else tags)
-    return grid, headings, True
+    return grid, headings, is_whole
 
 
 def _hang(row: list[str], hanging: dict[int, tuple[str, int]], *, to_end: bool = False) -> None:
@@ -254,10 +261,10 @@ def _text(node: LexborNode | None, max_chars: int) -> str:
     return clean_line(node.text(), max_chars) if node else ""
 
 
-def _span(cell: LexborNode, attribute: str) -> int:
+def _span(cell: LexborNode, attribute: str, most: int) -> int:
     value = (cell.attributes.get(attribute) or "1").strip()
     # Ten digits are more than any span, and parsing more is quadratic.
-    return min(int(value[:10]), MAX_SPAN) if value.isascii() and value.isdigit() else 1
+    return min(int(value[:10]), most) if value.isascii() and value.isdigit() else 1
 
 
 def _escape(cell: str) -> str:

@@ -248,6 +248,8 @@ def _call(node: Call, arguments: list[Quantity]) -> Quantity:
         case "pct_change":
             _measure(arguments)
             old, new = values
+            if old < 0:
+                raise Undefined("a change in percent of a negative number")
             return Quantity((new - old) / _divisor(old), "%")
         case "days":
             return Quantity(values[0], "date")

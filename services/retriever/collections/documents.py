@@ -212,7 +212,7 @@ def _extraction(text: str, kind: FileFormat, title: str) -> Extraction:
         return Extraction(clean_text(encodable(text)), title=clean_line(encodable(title), MAX_TITLE_CHARS))
     if kind == "markdown":
         text = f"<html><body><main><article>{_markdown().render(encodable(text))}</article></main></body></html>"
-    return read_html(text, title)
+    return read_html(text, title, is_page=kind == "html")
 
 
 @lru_cache(maxsize=1)

@@ -44,9 +44,14 @@ class Contents:
     sections: tuple[Section, ...]
 
 
-def read_html(html: str, title: str) -> Extraction:
-    """HTML of a document, within the bounds of one: more of it is read than of a page; raises as `extract`."""
-    return extract(html, name=title, max_chars=MAX_CHARS, table_times=OF_DOCUMENT)
+def read_html(html: str, title: str, *, is_page: bool = False) -> Extraction:
+    """HTML of a document, within the bounds of one: more of it is read than of a page; raises as `extract`.
+
+    Args:
+        is_page: whether there may be something around the content, as on a web page.
+    """
+    extractor = "resiliparse" if is_page else "resiliparse-all"
+    return extract(html, extractor, name=title, max_chars=MAX_CHARS, table_times=OF_DOCUMENT)
 
 
 def open_archive(content: bytes, *, entities: bool = False) -> zipfile.ZipFile:

@@ -52,6 +52,7 @@ REFUSALS: dict[type[CalculatorError], tuple[str, ...]] = {
         "0 / 0", "1 / 0", "1 // (2 - 2)", "5 % (1 - 1)", "0 ** -1", "0**-0.5", "pct_change(0, 5)",
     ),
     Undefined: (
+        "pct_change(-10, 10)",
         "0 ** 0", "(-8) ** 0.5", "round(5, 100)", "round(5, 0.5)", 'days("9999-12-31") + 1', 'days("0001-01-01") - 1',
         'years_between("2024-01-01", "2000-01-01")',
     ),

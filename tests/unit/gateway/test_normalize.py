@@ -79,3 +79,34 @@ def test_always_one_printable_line(text: str) -> None:
     assert result.answer
     assert result.answer.splitlines() == [result.answer]
     assert (result.kind == "unknown") == (result.answer == UNKNOWN)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Dr. Dre released The Chronic in 1992 and then",
+        "The U.S. had 331 million",
+        "$1.2 billion in Jan. 2020 and",
+        "It was J. R. R. Tolkien who",
+    ],
+)
+def test_an_abbreviation_ends_no_sentence(text: str) -> None:
+    normalized = normalize_sample(Sample(f"{text} wor", "length"))
+    assert (normalized.answer, normalized.cut) == (text, True)
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("Paris.\nThe context does not mention other cities.", "Paris."),
+        ("Norah Jones\n\n(I don't know her birth name.)", "Norah Jones"),
+        ('The song is "I Don\'t Know What to Do".', 'The song is "I Don\'t Know What to Do".'),
+        ("I Don't Know Why is a song by Norah Jones", "I Don't Know Why is a song by Norah Jones"),
+        ("Invalid Litter Dept. by At the Drive-In", "Invalid Litter Dept. by At the Drive-In"),
+        ("Hm, let me see.\nI don't know.", UNKNOWN),
+        ('"I don\'t know"', UNKNOWN),
+        ("I Don't Know", UNKNOWN),
+    ],
+)
+def test_the_answers_line_decides_and_titles_are_no_abstentions(text: str, answer: str) -> None:
+    assert normalize(text).answer == answer

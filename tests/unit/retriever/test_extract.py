@@ -202,3 +202,34 @@ def test_script_text_never_shows(extractor: str, words: list[str], where: int, t
     text = extract(f"<html><body>{''.join(blocks)}</body></html>", extractor).text
     assert "XSECRETX" not in text
     assert set(text.split()) == set(words)
+
+
+LONG = "A long paragraph about the club and its rules for members. " * 12
+
+
+def test_lists_of_prose_near_the_body_are_content_and_lists_of_links_are_not() -> None:
+    links = "<ul><li><a href='/'>Home and garden</a></li></ul>"
+    prose = "<ul><li>The yearly fee is 40 euros.</li><li>See <a href='/x'>the rules</a> for children.</li></ul>"
+    text = extract(f"<html><body>{links}<article><p>{LONG}</p>{prose}<p>{LONG}</p></article></body></html>").text
+    assert "The yearly fee is 40 euros." in text
+    assert "garden" not in text
+
+
+@each_extractor
+@pytest.mark.parametrize(
+    ("html", "text"),
+    [("There are 10<sup>11</sup> stars", "10^11"), ("2<sup>-3</sup> of it", "2^-3")],
+)
+def test_powers_stay_apart_from_their_base(extractor: str, html: str, text: str) -> None:
+    assert text in extract(f"<html><body><p>{html}</p></body></html>", extractor).text
+
+
+@pytest.mark.parametrize("extractor", ["resiliparse", "resiliparse-all"])
+def test_what_is_hidden_is_not_read(extractor: str) -> None:
+    html = "<p>Price: <span style='color: red; display : none'>90</span>40 euros.</p><div hidden>Sold out.</div>"
+    assert extract(f"<html><body>{html}</body></html>", extractor).text == "Price: 40 euros."
+
+
+def test_elements_that_close_themselves_in_xhtml_swallow_nothing() -> None:
+    html = '<?xml version="1.0"?><html><head><title/><script src="a.js" /></head><body><p>It burned.</p></body></html>'
+    assert extract(html).text == "It burned."

@@ -103,3 +103,9 @@ def test_clean_text_is_clean_and_stable(text: str) -> None:
 def test_taming_twice_is_taming_once(pieces: list[str]) -> None:
     once = tame("".join(pieces))
     assert tame(once) == once
+
+
+@pytest.mark.parametrize("start", ["<!-->", "<!--->", "<svg><style/></svg>", "<math><title/></math>"])
+def test_the_caps_hold_behind_what_ends_at_once(start: str) -> None:
+    lists = tame(f"{start}{'<ul><li>kept' * 100}").count("<ul>")
+    assert lists <= markup.MAX_LIST_DEPTH

@@ -356,7 +356,8 @@ def _between(parts: Parts, clock: Clock) -> Period | None:
     if start is None or end is None:
         return None
     if yearless and start.start and end.start and start.start > end.start:
-        start = period_of(f"{first} {end.start.year}", clock) or start
+        # November to February 2023 begins in the year before.
+        start = period_of(f"{first} {end.start.year - bool(year)}", clock) or start
     return periods.span(start, end, clock)
 
 

@@ -30,3 +30,11 @@ def test_a_calendar_of_ones_own() -> None:
 def test_what_is_no_calendar_is_refused(content: dict[str, object]) -> None:
     with pytest.raises(ValueError, match=r"calendar|month"):
         Calendar.of(content)
+
+
+def test_a_span_over_the_turn_of_a_year_begins_in_the_year_before() -> None:
+    calendar = Calendar()
+    window = resolve_time("november to february 2023", MOMENT, calendar)
+    assert (str(window.start), str(window.end)) == ("2022-11-01", "2023-03-01")
+    within = resolve_time("february to november 2023", MOMENT, calendar)
+    assert (str(within.start), str(within.end)) == ("2023-02-01", "2023-12-01")

@@ -180,3 +180,9 @@ async def test_a_moved_document_keeps_its_vectors_and_is_what_an_index_of_its_ne
     assert reply.status_code == 200
     assert (await retriever.delete("/collections/moving/documents/new")).status_code == 204
     assert (await retriever.get("/collections/moving")).json()["points"] == 0
+
+
+def test_bullet_lists_of_documents_are_read() -> None:
+    paragraph = "A long paragraph about the club and its rules for members. " * 12
+    text = f"# Fees\n\n{paragraph}\n\n- The yearly fee is 40 euros.\n- Children pay 10.\n\n{paragraph}"
+    assert "The yearly fee is 40 euros." in str(passages(text, "markdown", "", True).chunks)
