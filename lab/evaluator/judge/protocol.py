@@ -9,6 +9,8 @@ UNKNOWN = "i don't know"
 INVALID = "invalid question"
 
 _UNKNOWN = re.compile(r"\bi (?:don'?t|do not) (?:really |actually )?know\b")
+# Punctuation before a text; the point of .305 is its own.
+_AROUND = re.compile(r"^(?:(?!(?<!\.)\.\d)[ .,;:!?\"'])+")
 _INVALID = re.compile(r"^\W*(?:this is an? |(?:the|this) question is )?invalid(?: question)?\W*$|\binvalid question\b")
 
 
@@ -49,4 +51,5 @@ def decide(case: Case) -> Verdict | None:
 
 def bare(text: str) -> str:
     """A text without case, typographic variants, a leading article and punctuation around it."""
-    return re.sub(r"^(?:the|an?)\s+", "", clean(text).lower().strip(" .,;:!?\"'")).strip(" \"'")
+    plain = _AROUND.sub("", clean(text).lower()).rstrip(" .,;:!?\"'")
+    return re.sub(r"^(?:the|an?)\s+", "", plain).strip(" \"'")

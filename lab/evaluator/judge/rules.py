@@ -81,6 +81,10 @@ def _polar_mismatch(question: str, gold: str, prediction: str, polarity: str) ->
     same, other = (_YES, _NO) if polarity == "yes" else (_NO, _YES)
     if word not in same:
         return "yes and no differ"
+    if word == "no" and re.match(r"\W*no\s+(?:doubt|question|wonder)\b", prediction.lower()):
+        return "neither yes nor no"
+    if re.match(rf"\W*{word}\W+(?:(?:and|or|but)\s+)?(?:{'|'.join(other)})\b(?!\s+\w)", prediction.lower()):
+        return "yes and no at once"
     if re.match(rf"\W*{word}\W+(?:and|or|but)\s+(?:{'|'.join(other)})\b", prediction.lower()):
         return "yes and no at once"
     # "Yes, it is not": the sentence takes back what the word says.

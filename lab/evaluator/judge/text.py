@@ -17,7 +17,13 @@ _QUOTES = str.maketrans({"’": "'", "‘": "'", "`": "'", "´": "'", "′": "'"
 _DASHES = re.compile(r"[\u2010-\u2015\u2212]")
 _DOTTED = re.compile(r"\b(?:[A-Za-z]\.){2,}(?:[A-Za-z]\b)?")
 _MARKUP = re.compile(r"\*\*|__(?=\w)|(?<=\w)__|^#+\s|\[\d{1,2}\]", re.MULTILINE)
-_WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
+# C++, C# and the rating AA- are no C and AA.
+_WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*(?:[+#]+(?![^\W_])|(?<=\b[ABCO])-(?![\w-])|(?<=\b[A-D][A-D])-(?![\w-]))?")
+_LATIN = re.compile(r"[ -~]")
+# 10², 1½ and 1 200 000 as they are meant, before compatibility makes 102 and 11/2 of them.
+_POWERS = re.compile(r"(?<=\d)[⁻⁺]?[²³¹⁰⁴-⁹]+")
+_FRACTION = re.compile(r"(\d{1,6})([¼-¾⅐-⅞])")
+_SPACED = re.compile(r"(?<![\d.,])\d{1,3}(?:(?:[\u00a0\u202f\u2009]\d{3})+|(?: \d{3}){2,})(?!\d)")
 _DOUBLE = re.compile(r"([a-z])\1+")
 
 # One name for what has several; only names that nothing else bears.
@@ -68,14 +74,23 @@ class Word:
 
 def clean(text: str) -> str:
     """One line without accents, typographic variants, markup; case is kept. Lower-casing it keeps every place."""
+    text = _POWERS.sub(lambda match: f"^{match[0]}", text)
+    text = _FRACTION.sub(lambda match: f"{int(match[1]) + unicodedata.numeric(match[2]):g}", text)
+    text = _SPACED.sub(lambda match: re.sub(r"\s", "", match[0]), text)
     text = unicodedata.normalize("NFKC", text).translate(_QUOTES).replace("ß", "ss")
-    text = without_accents(_DASHES.sub("-", text))
+    text = _without_latin_accents(_DASHES.sub("-", text))
     text = text.replace("ı", "i").replace("ł", "l").replace("Ł", "L").replace("ø", "o").replace("Ø", "O")
     text = text.replace("æ", "ae").replace("Æ", "Ae").replace("œ", "oe").replace("đ", "d").replace("\u2044", "/")
     text = _DOTTED.sub(lambda match: match[0].replace(".", ""), _MARKUP.sub("", text))
     for pattern, name in _ALIASES:
         text = pattern.sub(name, text)
     return " ".join(text.split())
+
+
+def _without_latin_accents(text: str) -> str:
+    """The text without the marks of Latin letters; those of other alphabets make other letters: и and й."""
+    letters = (without_accents(char) if _LATIN.match(without_accents(char)[:1]) else char for char in text)
+    return "".join(letters) if not text.isascii() else text
 
 
 def key_of(word: str) -> str:

@@ -112,3 +112,31 @@ def test_the_protocol(gold: str, kind: str, said: str, outcome: str) -> None:
 )  # fmt: skip
 def test_numbers_are_read(text: str, shown: list[str]) -> None:
     assert [f"{item.value.normalize():f} {item.dimension}".strip() for item in find(clean(text))] == shown
+
+
+@pytest.mark.parametrize(
+    ("gold", "prediction", "outcome"),
+    [
+        (".305", "305", "wrong"),
+        (".305", ".305", "right"),
+        ("1998", "...1998", "right"),
+        ("10²", "102", "wrong"),
+        ("10²", "10^2", "right"),
+        ("мой", "мои", "wrong"),
+        ("がき", "かき", "wrong"),
+        ("Beyoncé", "Beyonce", "right"),
+        ("C", "C++", "wrong"),
+        ("C#", "C", "wrong"),
+        ("C++", "C++.", "right"),
+        ("O+", "O-", "wrong"),
+        ("AA+", "AA-", "wrong"),
+        ("no", "No doubt it is.", "wrong"),
+        ("yes", "Yes. No.", "wrong"),
+        ("yes", "Yes, no doubt about it.", "right"),
+        ("1½ hours", "1.5 hours", "right"),
+        ("1\u202f200\u202f000", "1200000", "right"),
+        ("1,200,000", "1 200 000", "right"),
+    ],
+)
+def test_signs_and_letters_mean_what_they_are(gold: str, prediction: str, outcome: str) -> None:
+    assert judge(Case("which is it?", (gold,), prediction, "answer")).outcome == outcome
