@@ -125,7 +125,7 @@ def _own(
     from lab.evaluator import generic
     from lab.evaluator.errors import EvaluatorError
     from lab.evaluator.reliability import draw
-    from services.gateway.confidence import DOMAINS, RANKS, SIGNALS
+    from services.gateway.confidence import DOMAINS, RANKS, RELEVANCE, SIGNALS
 
     with ends(problem=(EvaluatorError, ValueError)):
         generator = generator or ("" if to or ablate else _only_model(folders))
@@ -135,7 +135,7 @@ def _own(
             _ablate(fitting.table([pair for run in runs for pair in generic.ranked(run)]), report)
             return b""
         # A run of another version may have signals that are none any more.
-        weighed = SIGNALS.keys() - RANKS - DOMAINS
+        weighed = SIGNALS.keys() - RANKS - DOMAINS - RELEVANCE
         data = fitting.table([pair for run in runs for pair in run]).of_signals(weighed)
         say(
             f"fitting on {data.answered.sum()} answers to {len(data.ids)} questions, half a minute of an idle core",

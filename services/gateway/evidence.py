@@ -121,8 +121,9 @@ async def cut(evidence: Sequence[Evidence], max_tokens: int, llm: LLM, *, allow_
         if room > frame:
             text, _ = await llm.truncate(item.text, room - frame, allow_s=allow_s)
             if text := _to_a_whole_fact(text, item.text):
-                # A piece of a table begins with its head, which stands elsewhere.
-                passages.append(replace(item, text=text, end=item.end - (len(item.text) - len(text))))
+                # A piece of a table begins with its head, which stands elsewhere; what was posted has no place.
+                end = max(item.start, item.end - (len(item.text) - len(text)))
+                passages.append(replace(item, text=text, end=end))
         break
     return passages
 

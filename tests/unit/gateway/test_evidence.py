@@ -66,6 +66,8 @@ async def test_what_is_shown_never_exceeds_the_limit(limit: int, words: list[int
     assert len(tokens(render(passages))) <= limit + max(0, len(passages) - 1)
     for item, whole in zip(passages, evidence, strict=False):
         assert whole.text.startswith(item.text)
+        # Posted, they have no place.
+        assert (item.citation().start, item.citation().end) == (0, 0)
 
 
 async def test_the_last_passage_is_shortened_and_its_end_moves() -> None:
