@@ -33,6 +33,12 @@ pytestmark = pytest.mark.usefixtures("few_folds")
 NAMES = ("telling", "noise", "constant", "false_premise", "check")
 
 
+@pytest.fixture(autouse=True)
+def few_invalid_questions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tables of tests are small."""
+    monkeypatch.setattr("lab.evaluator.calibrate.MIN_INVALID", 10)
+
+
 def made(questions: int = 240, *, seed: int = 0, checked: bool = False) -> Table:
     """Answers that are right as a logistic of one signal says; another tells false questions; the others say nothing.
 
