@@ -39,8 +39,8 @@ _NUMBER = re.compile(r"-?(?:\d+|\d{1,3}(?:,\d{3})+)(?:\.\d+)?(?:[eE][+-]?\d+)?")
 _POSTCODE = re.compile(r"-?0\d")
 _OF_DAY = re.compile(r"(?:[01]?\d|2[0-3]):[0-5]\d(?::[0-5]\d)?")
 _DATE = re.compile(r"\d{4}-\d{1,2}(?:-\d{1,2})?(?:[T ].*)?")
-# A day as people write it: a year in four digits, a month's name, or slashes. 1.10.24 may be a version.
 _TIMED = re.compile(r"\d[T ]+\d{1,2}:\d\d")
+# A day as people write it: a year in four digits, a month's name, or slashes. 1.10.24 may be a version.
 _WRITTEN = re.compile(r"(?=.*(?:\d{4}|[A-Za-z]{3}|/)).*\d.*")
 _OF_NUMBERS = re.compile(r"(\d{1,2})([-/.])(\d{1,2})\2\d+")
 _YEAR = re.compile(r"1\d{3}|20\d{2}")
@@ -258,9 +258,9 @@ class Column:
 
     @property
     def _unit(self) -> dict[str, Any]:
-        """The unit of its numbers; empty without one, and for the base of a rate: milligrams in a litre."""
-        front, _, last = self.name.rpartition("_")
-        is_divided = last == self._last and front.rpartition("_")[2] in units() and front != ""
+        """The unit of its numbers; empty without one, and for the base of a rate: a price per kilo, mg/l."""
+        *_, before, last = ("", *self.name.split("_"))
+        is_divided = last == self._last and before in units()
         return units().get(self._last, {}) if self.numeric and not self._is_rate and not is_divided else {}
 
     @property
@@ -316,11 +316,9 @@ def read_columns(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> list[
             values = frozenset(parts[0] for parts in amounts if parts)
             name = name if {*name.split("_")} & units().keys() else f"{name[: MAX_NAME - len(unit) - 1]}_{unit}"
         names = {column.name for column in columns}
-        numbers = map(str, count(2))
-        stem = name
-        while name in names:
-            number = next(numbers)
-            name = f"{stem[: MAX_NAME - len(number)]}{number}"
+        if name in names:
+            numbered = (f"{name[: MAX_NAME - len(number)]}{number}" for number in map(str, count(2)))
+            name = next(one for one in numbered if one not in names)
         timed = all(_TIMED.search(one) for one in filled) and (bool(date_order(values)) or guess_type(values) == "date")
         if timed and not transform:
             values = frozenset(one[:10] for one in values)

@@ -192,13 +192,13 @@ def _view(table: CsvTable, tables: Sequence[CsvTable]) -> View:
     keys += [key for key in behind if key.name not in {one.name for one in keys}]
     keys = [replace(key, alias="") if key.alias in {one.name for one in keys} else key for key in keys]
     selects = [*hidden, *(f"{key.select} AS {_QUOTE(key.name)}" for key in keys)]
-    facets = [
-        (identifier(plural(child_of(other, join))), other.name, _child_key(other, join)) for other, join in children
-    ]
-    sql = ["SELECT", *(f"  {one}," for one in selects[:-1]), f"  {selects[-1]}", *sources]
     names = {key.name for key in keys}
-    facets = [one for one in {facet[0]: facet for facet in reversed(facets)}.values() if one[0] not in names]
-    return View(table, tuple(keys), tuple(_parameters(table)), tuple(sql), tuple(reversed(facets)))
+    facets: dict[str, tuple[str, str, str]] = {}
+    for other, join in children:
+        if (facet := identifier(plural(child_of(other, join)))) not in names:
+            facets.setdefault(facet, (facet, other.name, _child_key(other, join)))
+    sql = ["SELECT", *(f"  {one}," for one in selects[:-1]), f"  {selects[-1]}", *sources]
+    return View(table, tuple(keys), tuple(_parameters(table)), tuple(sql), tuple(facets.values()))
 
 
 def _event_key(table: CsvTable) -> Key:

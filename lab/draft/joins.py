@@ -31,8 +31,10 @@ def joins_of(table: CsvTable, tables: Mapping[str, CsvTable]) -> list[Join]:
 
 def first_of_roles(joins: Sequence[Join]) -> list[Join]:
     """The first join of each role: an order's customer_id and customer_name say the same."""
-    first = {join.role: join for join in reversed(joins)}
-    return [join for join in joins if first[join.role] is join]
+    first: dict[str, Join] = {}
+    for join in joins:
+        first.setdefault(join.role, join)
+    return list(first.values())
 
 
 def _plain(join: Join, noun: str) -> Join:

@@ -109,6 +109,14 @@ class RunInfo(Stored):
     finished: bool = False
 
 
+def _lock(file: int, path: Path) -> None:
+    """Lock an open file until it is closed; raises BadRun, which names the path, where another process holds it."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        raise BadRun(f"{path}: another process is writing it") from error
+
+
 class AppendLog:
     """A JSONL file that only grows, locked for one process, whole after a kill at any moment.
 
@@ -127,10 +135,10 @@ class AppendLog:
         except OSError as error:
             raise WriteFailed(f"{path}: {error.strerror}") from error
         try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
+            _lock(self._file, path)
+        except BadRun:
             os.close(self._file)
-            raise BadRun(f"{path}: another process is writing it") from error
+            raise
         self._end = self._cut_torn_tail()
 
     def _cut_torn_tail(self) -> int:
@@ -266,10 +274,7 @@ class RunFolder:
         except OSError as error:
             raise WriteFailed(f"{self.path}: {error.strerror}") from error
         with lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError as error:
-                raise BadRun(f"{self.path}: another process is writing it") from error
+            _lock(lock.fileno(), self.path)
             yield
 
     def begin(self, info: RunInfo) -> RunInfo | None:

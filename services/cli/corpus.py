@@ -247,7 +247,7 @@ def _rows(path: Path, name: str, keys: Keys, source: str) -> Iterator[Entry]:
     try:
         from pyarrow import ArrowException, parquet
     except ImportError:
-        yield Entry(name, 0, problem=f"Parquet is read by pyarrow: {extras.command('ray')}")
+        yield Entry(name, 0, problem=f"Parquet is read by pyarrow: {extras.command('ray')}", hides=True)
         return
     unnamed: Counter[str] = Counter()
     number = 0
@@ -303,9 +303,9 @@ def _record(name: str, nbytes: int, line: bytes, keys: Keys, unnamed: Counter[st
 def _document(name: str, nbytes: int, record: Mapping[str, Any], keys: Keys, unnamed: Counter[str]) -> Entry:
     text, id = record.get(keys.text), _text(record.get(keys.id))
     if not isinstance(text, str):
-        return Entry(name, nbytes, problem=f"has no text under {keys.text!r}", place=id, hides=not id)
+        return _bad(name, nbytes, f"has no text under {keys.text!r}", id)
     if len(text) > MAX_PAGE_CHARS:
-        return Entry(name, nbytes, problem=_too_large(len(text)), place=id, hides=not id)
+        return _bad(name, nbytes, _too_large(len(text)), id)
     reserved = {keys.text, keys.title, keys.id, keys.url, "format", "fields"}
     values = {key: value for key, value in record.items() if key not in reserved and isinstance(value, SCALARS)}
     if isinstance(record.get("fields"), dict):
@@ -321,7 +321,7 @@ def _document(name: str, nbytes: int, record: Mapping[str, Any], keys: Keys, unn
         "fields": fields,
     }
     if len(fields) > MAX_FIELDS:
-        return Entry(name, nbytes, problem=f"has {len(fields)} fields, more than {MAX_FIELDS}", place=id, hides=not id)
+        return _bad(name, nbytes, f"has {len(fields)} fields, more than {MAX_FIELDS}", id)
     return _checked(name, nbytes, body)
 
 
@@ -347,8 +347,12 @@ def _checked(name: str, nbytes: int, body: dict[str, Any]) -> Entry:
         return Entry(name, nbytes, Document.model_validate(body))
     except ValidationError as error:
         first = error.errors()[0]
-        problem, id = f"{'.'.join(map(str, first['loc']))}: {first['msg']}", body["id"]
-        return Entry(name, nbytes, problem=problem, place=id, hides=not id)
+        return _bad(name, nbytes, f"{'.'.join(map(str, first['loc']))}: {first['msg']}", body["id"])
+
+
+def _bad(name: str, nbytes: int, problem: str, id: str) -> Entry:
+    """A record that is left out; what its document is called may be unknown."""
+    return Entry(name, nbytes, problem=problem, place=id, hides=not id)
 
 
 def _too_large(size: int) -> str:

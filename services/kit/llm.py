@@ -310,23 +310,25 @@ class LLM:
             return None
         if self.served or not self.model:
             await self.renew(allow_s=allow_s)
-        for is_again in (False, True):
-            body = {"model": self.model, "prompt": text, "add_special_tokens": False}
-            try:
-                return self._parse(_Tokenized, await self._post("/tokenize", body, allow_s=allow_s)).tokens
-            except ServiceRejected as error:
-                if error.status not in (NOT_FOUND, METHOD_NOT_ALLOWED):
-                    raise
-                if error.status == NOT_FOUND and not is_again:
-                    # The server may have another model now.
-                    before = self.model
-                    with contextlib.suppress(ServiceFailure):
-                        await self.models(allow_s=allow_s)
-                    if self.model != before:
-                        continue
-                self._has_tokenizer = False
-                break
-        return None
+        before, tokens = self.model, await self._tokenize(text, allow_s=allow_s)
+        if tokens is None:
+            # The server may have another model now.
+            with contextlib.suppress(ServiceFailure):
+                await self.models(allow_s=allow_s)
+            if self.model != before:
+                tokens = await self._tokenize(text, allow_s=allow_s)
+        self._has_tokenizer = tokens is not None
+        return tokens
+
+    async def _tokenize(self, text: str, *, allow_s: float) -> list[int] | None:
+        """The tokens; None where the server has no tokenizer of this model."""
+        body = {"model": self.model, "prompt": text, "add_special_tokens": False}
+        try:
+            return self._parse(_Tokenized, await self._post("/tokenize", body, allow_s=allow_s)).tokens
+        except ServiceRejected as error:
+            if error.status not in (NOT_FOUND, METHOD_NOT_ALLOWED):
+                raise
+            return None
 
     async def _post(self, path: str, body: dict[str, Any], *, allow_s: float) -> bytes:
         return await self.client.request("POST", path, json.dumps(body).encode(), allow_s=allow_s)

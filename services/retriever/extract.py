@@ -101,9 +101,9 @@ def _with_lists_of_prose(html: str) -> str:
     is_changed = False
     for node in document.css("body > ul, body > * > ul, body > * > * > ul"):
         text = node.text(strip=True)
-        links = sum(len(link.text(strip=True)) for link in node.css("a"))
-        menu = LexborHTMLParser(f"<menu>{node.inner_html}</menu>").css_first("menu")
-        if menu is not None and 2 * links < len(text):
+        if 2 * sum(len(link.text(strip=True)) for link in node.css("a")) >= len(text):
+            continue
+        if menu := LexborHTMLParser(f"<menu>{node.inner_html}</menu>").css_first("menu"):
             node.replace_with(menu)
             is_changed = True
     return document.html or html if is_changed else html

@@ -62,11 +62,11 @@ class Tables:
 def find_tables(document: LexborHTMLParser, page: str = "", *, times: int = 1) -> Tables:
     """The data tables of a document, in its order, up to `MAX_TABLE_CHARS`: the last is cut to the rows that fit.
 
-    Args:
-        times: the bounds of a page that are allowed.
-
     Omits empty tables and those for layout, which hold a table, have such a role, or a single row or column. A table is
     named by its caption or the heading before it, and by the page's name.
+
+    Args:
+        times: how many times a page's bounds are allowed.
     """
     if document.root is None or document.css_first("table") is None:
         return Tables()

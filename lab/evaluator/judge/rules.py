@@ -83,9 +83,9 @@ def _polar_mismatch(question: str, gold: str, prediction: str, polarity: str) ->
         return "yes and no differ"
     if word == "no" and re.match(r"\W*no\s+(?:doubt|question|wonder)\b", prediction.lower()):
         return "neither yes nor no"
-    if re.match(rf"\W*{word}\W+(?:(?:and|or|but)\s+)?(?:{'|'.join(other)})\b(?!\s+\w)", prediction.lower()):
-        return "yes and no at once"
-    if re.match(rf"\W*{word}\W+(?:and|or|but)\s+(?:{'|'.join(other)})\b", prediction.lower()):
+    others = "|".join(other)
+    both = rf"\W*{word}\W+(?:(?:and|or|but)\s+(?:{others})\b|(?:{others})\b(?!\s+\w))"
+    if re.match(both, prediction.lower()):
         return "yes and no at once"
     # "Yes, it is not": the sentence takes back what the word says.
     clause = re.match(r"\W*yes\W+(?:it|he|she|they|that|this|there)\s+[^,.;]*", prediction.lower())

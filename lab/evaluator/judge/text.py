@@ -19,7 +19,6 @@ _DOTTED = re.compile(r"\b(?:[A-Za-z]\.){2,}(?:[A-Za-z]\b)?")
 _MARKUP = re.compile(r"\*\*|__(?=\w)|(?<=\w)__|^#+\s|\[\d{1,2}\]", re.MULTILINE)
 # C++, C# and the rating AA- are no C and AA.
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*(?:[+#]+(?![^\W_])|(?<=\b[ABCO])-(?![\w-])|(?<=\b[A-D][A-D])-(?![\w-]))?")
-_LATIN = re.compile(r"[ -~]")
 # 10², 1½ and 1 200 000 as they are meant, before compatibility makes 102 and 11/2 of them.
 _POWERS = re.compile(r"(?<=\d)[⁻⁺]?[²³¹⁰⁴-⁹]+")
 _FRACTION = re.compile(r"(\d{1,6})([¼-¾⅐-⅞])")
@@ -89,8 +88,10 @@ def clean(text: str) -> str:
 
 def _without_latin_accents(text: str) -> str:
     """The text without the marks of Latin letters; those of other alphabets make other letters: и and й."""
-    letters = (without_accents(char) if _LATIN.match(without_accents(char)[:1]) else char for char in text)
-    return "".join(letters) if not text.isascii() else text
+    if text.isascii():
+        return text
+    pairs = ((char, without_accents(char)) for char in text)
+    return "".join(bare if bare.isascii() and bare else char for char, bare in pairs)
 
 
 def key_of(word: str) -> str:

@@ -92,11 +92,12 @@ async def ask(context: Context, request: Request, allowance: Allowance = WHOLE_B
             stage.inference_ms = seconds * 1000
             stage.detail = f"{completion.prompt_tokens} + {completion.completion_tokens} tokens"
     except ServiceFailure as failure:
+        seconds = time.monotonic() - began
         # A call that ended sooner than its prompt is read by the estimate tells nothing of the speed.
-        if isinstance(failure, ServiceTimeout) and time.monotonic() - began > mesh.speed.seconds(new_tokens, 0):
-            mesh.speed.observe(new_tokens, 0, time.monotonic() - began)
+        if isinstance(failure, ServiceTimeout) and seconds > mesh.speed.seconds(new_tokens, 0):
+            mesh.speed.observe(new_tokens, 0, seconds)
         if entry:
-            entry.failed(f"{failure.reason}: {failure.detail}", (time.monotonic() - began) * 1000)
+            entry.failed(f"{failure.reason}: {failure.detail}", seconds * 1000)
         return None
     run.count_completion(step, completion)
     if completion.missing_adapter:

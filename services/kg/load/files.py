@@ -166,10 +166,9 @@ def _names(row: Sequence[str]) -> list[str]:
     """The header's names in one line each, numbered where two columns have the same: price, price 2."""
     names: list[str] = []
     for cell in row:
-        name = stem = " ".join(cell.split())
-        numbers = map(str, count(2))
-        while name and name in names:
-            name = f"{stem} {next(numbers)}"
+        name = " ".join(cell.split())
+        if name and name in names:
+            name = next(one for one in (f"{name} {number}" for number in count(2)) if one not in names)
         names.append(name)
     return names
 

@@ -140,9 +140,6 @@ class Intake:
             await asyncio.to_thread(job.path.unlink, missing_ok=True)
         return job is not None
 
-    def _is_current(self, job: Job) -> bool:
-        return self._jobs.get((job.collection, job.id)) is job
-
     def _add(self, job: Job) -> None:
         key = (job.collection, job.id)
         self._failed.pop(key, None)
@@ -164,7 +161,7 @@ class Intake:
 
     async def _process(self, job: Job) -> None:
         def check() -> None:
-            if not self._is_current(job):
+            if self._jobs.get((job.collection, job.id)) is not job:
                 raise _Superseded
 
         def progress(written: int, passages: int) -> None:
@@ -183,10 +180,10 @@ class Intake:
             except MeshError as error:
                 check()
                 # Where a collection was built otherwise a pause mends nothing, and the others would wait for it.
-                goes_on = pause is not None and not isinstance(error, CollectionConflict)
-                log.warning("file not written", error=error.detail, again=goes_on)
-                if goes_on:
-                    await asyncio.sleep(pause or 0.0)
+                wait_s = None if isinstance(error, CollectionConflict) else pause
+                log.warning("file not written", error=error.detail, again=wait_s is not None)
+                if wait_s is not None:
+                    await asyncio.sleep(wait_s)
                     continue
                 job.state, job.problem = "interrupted", error.detail
                 del self._jobs[job.collection, job.id]

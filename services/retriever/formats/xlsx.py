@@ -2,7 +2,7 @@
 
 import io
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator
 from typing import Any
 
 from openpyxl import load_workbook
@@ -39,9 +39,7 @@ def read(content: bytes, title: str) -> Contents:
 def _sheet(sheet: Any, title: str) -> Section:
     # The sheet's declared size is a guess of its writer, and may be a million empty columns.
     sheet.reset_dimensions()
-    values = sheet.iter_rows(max_row=MAX_ROWS + 1, max_col=MAX_COLUMNS + 1, values_only=True)
-    lines = enumerate(values, 1)
-    rows = [["" if value is None else str(value) for value in row] for number, row in lines if _is_used(number, row)]
+    rows = list(_rows(sheet))
     name = ": ".join(filter(None, (title, sheet.title)))
     table = table_of(name, rows)
     if table is not None and table.rows < len(rows) - 1:
@@ -52,10 +50,15 @@ def _sheet(sheet: Any, title: str) -> Section:
     return Section(Extraction("", (table,), title))
 
 
-def _is_used(number: int, row: Sequence[Any]) -> bool:
-    """Whether a row holds a value; raises Unreadable where it is beyond the bounds."""
-    if number > MAX_ROWS and any(value is not None for value in row):
-        raise Unreadable(f"a sheet holds more than {MAX_ROWS:,} rows")
-    if any(value is not None for value in row[MAX_COLUMNS:]):
-        raise Unreadable(f"a sheet holds more than {MAX_COLUMNS} columns")
-    return any(value is not None for value in row)
+def _rows(sheet: Any) -> Iterator[list[str]]:
+    """The rows that hold a value; raises Unreadable where there are more, or wider ones, than may be."""
+    values = sheet.iter_rows(max_row=MAX_ROWS + 1, max_col=MAX_COLUMNS + 1, values_only=True)
+    for number, row in enumerate(values, 1):
+        cells = ["" if value is None else str(value) for value in row]
+        if any(value is not None for value in row[MAX_COLUMNS:]):
+            raise Unreadable(f"a sheet holds more than {MAX_COLUMNS} columns")
+        if all(value is None for value in row):
+            continue
+        if number > MAX_ROWS:
+            raise Unreadable(f"a sheet holds more than {MAX_ROWS:,} rows")
+        yield cells

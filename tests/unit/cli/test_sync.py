@@ -4,6 +4,7 @@ import gzip
 import hashlib
 import json
 import os
+import sys
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
@@ -13,9 +14,11 @@ import pytest
 from typer.testing import CliRunner
 
 from proto.collections import MEDIA_TYPES, CollectionInfo, DocumentInfo, Documents, IngestResponse, MoveResponse
+from services.cli import corpus
 from services.cli import index as indexing
 from services.cli.collections import CollectionClient
 from services.cli.main import app
+from services.cli.sync import compare
 
 
 class Retriever:
@@ -204,3 +207,13 @@ def test_a_name_that_is_no_text_costs_itself_alone(retriever: Retriever, folder:
     said = index(folder)
     assert "not in UTF-8" in said
     assert any(document.url == "file:z.pdf" for document in retriever.documents.values())
+
+
+def test_parquet_that_nothing_here_reads_hides_its_documents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "rows.parquet"
+    path.write_bytes(b"PAR1")
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    (entry,) = corpus.read_one(path, path.name, path, corpus.Keys(), "s")
+    assert entry.problem.startswith("Parquet is read by pyarrow")
+    gone = DocumentInfo(id="r1", digest="d", state="complete")
+    assert compare([entry], {"r1": gone}).removed == []
