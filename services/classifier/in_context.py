@@ -127,13 +127,15 @@ class InContext:
             logprobs=not vote,
             constraint=Constraint(choice=labels),
         )
-        return by_vote(completion, labels) if vote else by_logprob(completion, labels)
+        return by_vote(completion, labels, self._samples) if vote else by_logprob(completion, labels)
 
 
-def by_vote(completion: Completion, labels: Sequence[str]) -> Prediction:
-    """Shares of the samples."""
+def by_vote(completion: Completion, labels: Sequence[str], votes: int) -> Prediction:
+    """Shares of the votes; those that a server did not give, as some ignore `n`, are all labels' alike."""
     counts = Counter(sample.text for sample in completion.samples)
-    return Prediction({label: counts[label] / len(completion.samples) for label in labels})
+    missing = max(0, votes - len(completion.samples)) / len(labels)
+    total = max(votes, len(completion.samples))
+    return Prediction({label: (counts[label] + missing) / total for label in labels})
 
 
 def by_logprob(completion: Completion, labels: Sequence[str]) -> Prediction:

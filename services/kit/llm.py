@@ -14,13 +14,18 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, model_validator
 
 from services.kit.client import ServiceClient
 from services.kit.errors import BadReply, ServiceFailure, ServiceRejected, ServiceUnavailable
 from services.kit.telemetry import log
 
-NOT_FOUND, METHOD_NOT_ALLOWED = 404, 405
+NOT_FOUND = 404
+# How servers without a route say so; LM Studio says it with 200 and an error, TGI asks for other fields with 422.
+NO_ROUTE = frozenset({NOT_FOUND, 405, 501})
+NO_TOKENIZER = NO_ROUTE | {400, 422}
+# No request has more.
+MAX_TOKENS = 10_000_000
 # vLLM's finish reason of a reply that was cut when the engine stopped.
 ABORTED = "abort"
 # Within this time an adapter that was loaded while the server runs is noticed.
@@ -72,7 +77,7 @@ class Constraint:
         if self.json_schema:
             try:
                 json.loads(text)
-            except ValueError:
+            except (ValueError, RecursionError):
                 return False
         return True
 
@@ -107,7 +112,14 @@ class Completion:
 
 
 class _Loose(BaseModel):
+    """A part of a reply: unknown fields are ignored, and `null` is "not there"."""
+
     model_config = ConfigDict(extra="ignore", hide_input_in_errors=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _null_means_default(cls, data: Any) -> Any:
+        return {key: value for key, value in data.items() if value is not None} if isinstance(data, dict) else data
 
 
 class _TokenLogprob(_Loose):
@@ -129,8 +141,8 @@ class _Choice(_Loose):
 
 
 class _Usage(_Loose):
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
+    prompt_tokens: int = Field(0, ge=0, le=MAX_TOKENS)
+    completion_tokens: int = Field(0, ge=0, le=MAX_TOKENS)
 
 
 class _ChatReply(_Loose):
@@ -178,15 +190,21 @@ class LLM:
         self.model = model
         self.served: frozenset[str] = frozenset()
         self._listed_at = -math.inf
-        self._has_tokenizer = True
+        # Until then tokens are estimated.
+        self._tokenizer_again_at = -math.inf
 
     async def models(self, *, allow_s: float) -> frozenset[str]:
-        """Names of the models and adapters that the server has now.
+        """Names of the models and adapters that the server has now; the configured one where it lists none.
 
         Raises:
             ServiceFailure: the server gave no usable answer.
         """
-        reply = self._parse(Models, await self.client.request("GET", "/v1/models", allow_s=allow_s))
+        try:
+            reply = self._parse(Models, await self.client.request("GET", "/v1/models", allow_s=allow_s))
+        except ServiceRejected as error:
+            if not self._configured or error.status not in NO_ROUTE:
+                raise
+            reply = Models(data=[Model(id=self._configured)])
         self.served, self._listed_at = frozenset(model.id for model in reply.data), time.monotonic()
         if not self._configured:
             self.model = next((model.id for model in reply.data if model.parent is None), reply.data[0].id)
@@ -306,7 +324,7 @@ class LLM:
         return text[: len(head.rstrip("\ufffd"))] if text.startswith(head[:200]) else head, max_tokens
 
     async def _tokens(self, text: str, *, allow_s: float) -> list[int] | None:
-        if not self._has_tokenizer:
+        if time.monotonic() < self._tokenizer_again_at:
             return None
         if self.served or not self.model:
             await self.renew(allow_s=allow_s)
@@ -317,18 +335,23 @@ class LLM:
                 await self.models(allow_s=allow_s)
             if self.model != before:
                 tokens = await self._tokenize(text, allow_s=allow_s)
-        self._has_tokenizer = tokens is not None
+        if tokens is None:
+            self._tokenizer_again_at = time.monotonic() + MODELS_TTL_S
         return tokens
 
     async def _tokenize(self, text: str, *, allow_s: float) -> list[int] | None:
-        """The tokens; None where the server has no tokenizer of this model."""
+        """The tokens; None where the server has no tokenizer of this model, or one that reads other requests."""
         body = {"model": self.model, "prompt": text, "add_special_tokens": False}
         try:
-            return self._parse(_Tokenized, await self._post("/tokenize", body, allow_s=allow_s)).tokens
+            tokens = self._parse(_Tokenized, await self._post("/tokenize", body, allow_s=allow_s)).tokens
+        except BadReply:
+            return None
         except ServiceRejected as error:
-            if error.status not in (NOT_FOUND, METHOD_NOT_ALLOWED):
+            if error.status not in NO_TOKENIZER:
                 raise
             return None
+        # llama.cpp's reads another field, and finds no text.
+        return tokens if tokens or not text else None
 
     async def _post(self, path: str, body: dict[str, Any], *, allow_s: float) -> bytes:
         return await self.client.request("POST", path, json.dumps(body).encode(), allow_s=allow_s)

@@ -104,7 +104,8 @@ async def ask(context: Context, request: Request, allowance: Allowance = WHOLE_B
         run.decide(step, f"the generator has no adapter {completion.missing_adapter!r}: the base model replied")
     # Samples are decoded side by side, each token in the time of one.
     decoded = completion.completion_tokens // request.n
-    mesh.speed.observe(max(1, completion.prompt_tokens - request.cached_tokens), decoded, seconds)
+    read = max(1, completion.prompt_tokens - request.cached_tokens) if completion.prompt_tokens else new_tokens
+    mesh.speed.observe(read, decoded, seconds)
     if entry:
         entry.replied(completion, seconds * 1000)
     return completion

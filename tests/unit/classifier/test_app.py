@@ -194,7 +194,9 @@ async def test_prompts_end_with_the_question_after_five_demonstrations() -> None
 
 def test_certainty_is_a_share_of_votes_or_a_probability() -> None:
     samples = tuple(Sample(text, "stop") for text in ("a", "b", "a", "a"))
-    assert by_vote(Completion(samples, 1, 1, "m"), ("a", "b")).probabilities == {"a": 0.75, "b": 0.25}
+    assert by_vote(Completion(samples, 1, 1, "m"), ("a", "b"), 4).probabilities == {"a": 0.75, "b": 0.25}
+    # A server that ignores `n` gives one, which is not the voice of all.
+    assert by_vote(Completion(samples[:1], 1, 1, "m"), ("a", "b"), 5).probabilities == {"a": 0.6, "b": 0.4}
     one = Completion((Sample("b", "stop", -0.1, (-0.1, -0.1)),), 1, 1, "m")
     result = by_logprob(one, ("a", "b", "c"))
     assert result.label == "b"

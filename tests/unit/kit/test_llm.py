@@ -207,6 +207,56 @@ async def test_without_a_tokenizer_tokens_are_estimated_from_above() -> None:
         await scripted(lambda _: httpx.Response(401)).count_tokens("x", allow_s=1)
 
 
+@pytest.mark.parametrize(
+    "reply",
+    [
+        pytest.param(httpx.Response(200, json={"tokens": []}), id="llama.cpp, which reads `content`"),
+        pytest.param(httpx.Response(200, json={"error": "Unexpected endpoint"}), id="LM Studio"),
+        pytest.param(httpx.Response(422, json={}), id="TGI, which reads `inputs`"),
+        pytest.param(httpx.Response(501), id="not implemented"),
+    ],
+)
+async def test_a_tokenizer_of_another_kind_is_none(reply: httpx.Response, monkeypatch: pytest.MonkeyPatch) -> None:
+    replies = [reply, httpx.Response(200, json={"tokens": [1, 2]})]
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        if request.url.path == "/v1/models":
+            return httpx.Response(200, json={"data": [{"id": "m"}]})
+        return replies[0]
+
+    model = LLM(ServiceClient("generator", "http://g", http_client(httpx.MockTransport(answer))))
+    assert await model.count_tokens("word " * 100, allow_s=1) == 167
+    del replies[0]
+    assert await model.count_tokens("word " * 100, allow_s=1) == 167
+    monkeypatch.setattr(model, "_tokenizer_again_at", 0.0)
+    assert await model.count_tokens("word " * 100, allow_s=1) == 2
+
+
+async def test_a_named_model_needs_no_list_of_models() -> None:
+    def answer(request: httpx.Request) -> httpx.Response:
+        if request.url.path == "/v1/models":
+            return httpx.Response(404)
+        reply = {"choices": [{"message": {"content": "Yes."}, "logprobs": None}], "usage": None, "model": None}
+        return httpx.Response(200, json=reply)
+
+    client = ServiceClient("generator", "http://g", http_client(httpx.MockTransport(answer)))
+    completion = await LLM(client, model="m").chat(ASK, max_tokens=5, allow_s=1)
+    assert (completion.text, completion.prompt_tokens, completion.model) == ("Yes.", 0, "")
+    with pytest.raises(ServiceRejected):
+        await LLM(client).chat(ASK, max_tokens=5, allow_s=1)
+
+
+@pytest.mark.parametrize("tokens", [-1, 10**400])
+async def test_a_count_of_tokens_that_cannot_be_is_a_bad_reply(tokens: int) -> None:
+    body = {"choices": [{"message": {"content": "Yes."}}], "usage": {"prompt_tokens": tokens}}
+    with pytest.raises(BadReply):
+        await scripted(lambda _: httpx.Response(200, text=json.dumps(body))).chat(ASK, max_tokens=5, allow_s=1)
+
+
+def test_json_of_a_thousand_levels_keeps_to_no_schema() -> None:
+    assert not Constraint(json_schema={"type": "array"}).holds("[" * 100_000)
+
+
 async def test_a_server_that_comes_back_with_another_model_is_asked_again() -> None:
     served = ["old"]
     model = changing(served, [])
