@@ -1,24 +1,30 @@
 """The logs of the embedded mesh, as they are or as they grow."""
 
 import asyncio
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
 from services.cli.console import plain, write
 
 POLL_S = 0.3
-TAIL_BYTES = 64 * 1024
+BLOCK_BYTES = 64 * 1024
 
 
 def tail(path: Path, lines: int) -> tuple[str, ...]:
     """The last lines of a log; nothing when there is none."""
+    content = b""
     try:
         with path.open("rb") as log:
-            log.seek(max(0, path.stat().st_size - TAIL_BYTES))
-            text = log.read().decode(errors="replace")
+            left = log.seek(0, os.SEEK_END)
+            # One newline more: what is before it may be half a line.
+            while left and content.count(b"\n") <= lines:
+                size = min(left, BLOCK_BYTES)
+                left = log.seek(left - size)
+                content = log.read(size) + content
     except FileNotFoundError:
         return ()
-    return tuple(text.splitlines()[-lines:]) if lines else ()
+    return tuple(content.decode(errors="replace").splitlines()[-lines:]) if lines else ()
 
 
 def show(files: Sequence[Path], lines: int) -> None:
@@ -30,15 +36,16 @@ def show(files: Sequence[Path], lines: int) -> None:
 
 async def follow(files: Sequence[Path]) -> None:
     """Print what is added from now on, until cancelled; a log that starts anew is read from its start."""
-    offsets = {file: _size(file) for file in files}
+    seen = {file: _state(file) for file in files}
     while True:
         await asyncio.sleep(POLL_S)
         for file in files:
-            size = _size(file)
-            if size < offsets[file]:
-                offsets[file] = 0
-            if size > offsets[file]:
-                offsets[file] += _print_from(file, offsets[file], files)
+            (inode, size), (earlier, offset) = _state(file), seen[file]
+            if inode != earlier or size < offset:
+                offset = 0
+            if size > offset:
+                offset += _print_from(file, offset, files)
+            seen[file] = inode, offset
 
 
 def _print_from(file: Path, offset: int, files: Sequence[Path]) -> int:
@@ -51,8 +58,13 @@ def _print_from(file: Path, offset: int, files: Sequence[Path]) -> int:
     return len(content) + len(newline)
 
 
-def _size(file: Path) -> int:
-    return file.stat().st_size if file.exists() else 0
+def _state(file: Path) -> tuple[int, int]:
+    """Which file has the name now, and its bytes."""
+    try:
+        status = file.stat()
+    except FileNotFoundError:
+        return 0, 0
+    return status.st_ino, status.st_size
 
 
 def _named(file: Path, line: str, files: Sequence[Path]) -> str:

@@ -281,3 +281,5 @@ def _run_mesh(work: Coroutine[Any, Any, Result]) -> Result:
         if failure.log_file:
             say(f"the rest of its log: {failure.log_file}", style="dim")
         fail(str(failure), PROBLEM)
+    except OSError as error:
+        fail(f"{error.filename or 'the mesh'}: {error.strerror or error}", PROBLEM)

@@ -72,7 +72,7 @@ class Service:
             elif reply.is_success:
                 models = await http.get(f"{self.url}/v1/models", headers=dict(self.headers))
                 readiness = Readiness(ready=True, service=self.name, model=_first_model(models))
-        except (httpx.HTTPError, ValidationError):
+        except (httpx.HTTPError, httpx.InvalidURL, ValidationError):
             return False, readiness
         return reply.is_success, readiness
 

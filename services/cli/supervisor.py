@@ -240,7 +240,14 @@ class Supervisor:
         if process := processes.find(child.pid):
             ticks, boot_id = process.started_ticks, processes.boot_id()
             record = PidFile(service=service.name, pid=child.pid, started_ticks=ticks, boot_id=boot_id)
-            write_whole(self._pid_path(service.name), record.model_dump_json().encode())
+            try:
+                write_whole(self._pid_path(service.name), record.model_dump_json().encode())
+            except OSError as error:
+                # Without its record nothing would find it again.
+                _signal(child.pid, (process,), signal.SIGKILL)
+                child.wait()
+                self._on_change(service.name, "failed")
+                raise MeshFailure(f"{self._pid_path(service.name)} cannot be written: {error.strerror}") from None
 
     async def _wait_ready(self, service: Service, http: httpx.AsyncClient) -> None:
         limit_s = self._start_timeout_s or service.start_timeout_s

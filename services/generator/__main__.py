@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
@@ -15,9 +16,18 @@ from services.generator.errors import GeneratorError
 from services.generator.launch import serve as serve_profile
 from services.generator.prepare import Preparation
 from services.generator.progress import Reporter
-from services.generator.settings import GeneratorSettings
+from services.generator.settings import GeneratorSettings, project_root
 
 app = typer.Typer(help=__doc__, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+
+
+@app.callback()
+def _read_environment() -> None:
+    # As `cragmesh` does. vLLM's image has no such package: its environment is its container's.
+    if find_spec("dotenv"):
+        from dotenv import load_dotenv
+
+        load_dotenv(project_root() / ".env")
 
 
 @app.command()
@@ -84,7 +94,7 @@ def main() -> None:
     """Run the command line; what the user can mend is told in words, with status 1."""
     try:
         app()
-    except GeneratorError as error:
+    except (GeneratorError, OSError) as error:
         sys.exit(f"error: {error}")
     except ValidationError as error:
         lines = (f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors(include_input=False))

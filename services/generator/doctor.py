@@ -15,6 +15,7 @@ from pathlib import Path
 from services.generator.errors import GeneratorError
 from services.generator.launch import (
     GIB,
+    INT8,
     MIB,
     OPEN,
     Arguments,
@@ -36,6 +37,8 @@ OLDEST = (7, 5)
 AMPERE = (8, 0)
 # CUDA's context, activations of 512 tokens, adapters and CUDA graphs; estimated, not measured.
 RUNTIME_GIB = 1.3
+# Lower case counts by thousands.
+FACTORS = {"": 1} | {c: 1000**n for n, c in enumerate("kmgt", 1)} | {c: 1024**n for n, c in enumerate("KMGT", 1)}
 # vLLM's own where a profile has none.
 UTILIZATION = 0.92
 
@@ -114,7 +117,8 @@ def cards() -> list[Card]:
     if visible is None:
         return every
     names = [name.strip() for name in visible.split(",") if name.strip()]
-    return [card for card in every if any(card.index == name or card.uuid.startswith(name) for name in names)]
+    # CUDA counts them in this order.
+    return [card for name in names for card in every if card.index == name or card.uuid.startswith(name)]
 
 
 def _slices(card: Card, listing: str) -> list[Card]:
@@ -153,9 +157,10 @@ def examine(settings: GeneratorSettings) -> Report:
     if in_one_process(arguments):
         report.lines.append(f"profile {settings.profile}: {model} on the CPU; no card is needed")
         return report
-    folder = model_folder(settings, model)
+    precision = choose_precision(settings, arguments)
+    folder = model_folder(settings, model + INT8 if precision.name == "int8" else model)
     config = _config(folder)
-    dtype = _dtype(choose_precision(settings, arguments).dtype, config)
+    dtype = _dtype(precision.dtype, config)
     wanted = int(_value(arguments, "tensor-parallel-size", 1))
     need = _need_gib(arguments, folder, config, wanted)
     share = _value(arguments, "gpu-memory-utilization", UTILIZATION)
@@ -279,4 +284,6 @@ def _request_bytes(arguments: Arguments, config: Mapping[str, object]) -> float:
 
 
 def _value(values: Mapping[str, object], name: str, otherwise: float) -> float:
-    return float(str(values.get(name) or otherwise))
+    """A number as vLLM reads it, 8k or 2G too; `otherwise` where it is left open, and where vLLM alone can read it."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)([kKmMgGtT]?)", str(values.get(name) or otherwise))
+    return float(match[1]) * FACTORS[match[2]] if match else otherwise

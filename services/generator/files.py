@@ -22,7 +22,7 @@ class ManifestFile(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    name: str = Field(pattern=r"^[A-Za-z0-9_][\w.-]*$")
+    name: str = Field(pattern=r"^[^/\x00]+$")
     size: int = Field(ge=0)
     sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
 

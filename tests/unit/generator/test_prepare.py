@@ -210,6 +210,16 @@ def test_int8_weights_appear_beside_their_model_and_once(bench: Bench) -> None:
     assert bench.runs == ["convert", "quantise"]
 
 
+def test_what_stands_beside_the_weights_is_of_the_model(bench: Bench) -> None:
+    bench.prepare()
+    (bench.target / "generation_config.json").write_text('{"eos_token_id": 2}')
+    assert bench.prepare_int8()
+    (bench.target / ".gitattributes").write_text("*.safetensors filter=lfs")
+    assert not bench.prepare_int8()
+    (bench.target / "generation_config.json").write_text('{"eos_token_id": [2, 7]}')
+    assert bench.prepare_int8()
+
+
 def test_int8_weights_follow_their_model(bench: Bench) -> None:
     bench.prepare()
     bench.prepare_int8()
@@ -298,6 +308,87 @@ def test_a_model_that_the_operator_put_there_is_left_alone(tmp_path: Path) -> No
     (tmp_path / "model").mkdir()
     (tmp_path / "model/config.json").write_text("{}")
     assert not Bench(tmp_path, hub=True).from_hub("owner/model")
+
+
+@pytest.mark.parametrize("hub", [False, True])
+def test_a_model_that_the_operator_put_in_an_embedded_ones_place_stays_and_is_served(tmp_path: Path, hub: bool) -> None:
+    bench = Bench(tmp_path, hub=hub, precision="int8")
+    own = tmp_path / LARGE.model
+    own.mkdir()
+    (own / "config.json").write_text("{}")
+    (own / "model.safetensors").write_bytes(b"three weeks of fine-tuning")
+    assert bench.of_size(LARGE)
+    assert not bench.of_size(LARGE)
+    assert bench.runs == ["quantise"]
+    assert (own / "model.safetensors").read_bytes() == b"three weeks of fine-tuning"
+    assert "is left alone" in bench.log.getvalue()
+
+
+def test_what_is_no_model_is_not_replaced(bench: Bench) -> None:
+    bench.target.mkdir(parents=True)
+    (bench.target / "notes.txt").write_text("mine")
+    with pytest.raises(GeneratorError, match="move it away"):
+        bench.prepare()
+    assert (bench.target / "notes.txt").read_text() == "mine"
+
+
+def test_a_download_from_a_hub_goes_on_where_it_stopped(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, hub=True)
+    bench.fails = True
+    with pytest.raises(GeneratorError, match="went away"):
+        bench.from_hub("owner/model")
+    (incoming,) = bench.cache.glob("model.*.hub")
+    (incoming / "half").write_bytes(b"x")
+    bench.fails = False
+    assert bench.from_hub("owner/model")
+    assert (tmp_path / "model/half").exists()
+    assert not incoming.exists()
+
+
+def test_a_hubs_model_without_safetensors_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Bench, "convert", lambda _, *arguments: arguments[-1].mkdir())
+    with pytest.raises(GeneratorError, match="no weights in safetensors"):
+        Bench(tmp_path, hub=True).from_hub("owner/model")
+
+
+@pytest.mark.parametrize(
+    ("precision", "config", "made"),
+    [("auto", "{}", True), ("fp32", "{}", False), ("auto", '{"quantization_config": {"bits": 4}}', False)],
+)
+def test_a_model_of_ones_own_is_made_int8_where_that_is_served(
+    tmp_path: Path, precision: str, config: str, made: bool
+) -> None:
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own/config.json").write_text(config)
+    bench = Bench(tmp_path, embedded="me/own", precision=precision)
+    assert bench.embedded() is made
+    assert (tmp_path / "own-int8").exists() is made
+
+
+def test_a_model_of_ones_own_that_cannot_be_int8_is_served_as_it_is(tmp_path: Path) -> None:
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own/config.json").write_text("{}")
+    bench = Bench(tmp_path, embedded="me/own")
+    bench.fails = True
+    assert not bench.embedded()
+    assert "served without int8" in bench.log.getvalue()
+    with pytest.raises(GeneratorError, match="went away"):
+        Preparation.embedded(_asking_int8(bench))
+
+
+def _asking_int8(bench: Bench) -> Bench:
+    bench.settings = bench.settings.model_copy(update={"precision": "int8"})
+    return bench
+
+
+def test_a_full_disk_is_told_in_words_and_leaves_nothing_half(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(bench, "convert", full)
+    with pytest.raises(GeneratorError, match="No space left"):
+        bench.prepare()
+    assert not list(bench.cache.glob("*.partial"))
 
 
 def test_auto_takes_a_smaller_model_where_the_larger_ones_cannot_be_had(
