@@ -66,7 +66,9 @@ def create(folder: Path, reporter: Reporter) -> bool:
             reporter.log(f"{folder} is ready")
             return False
         (folder / STAMP).unlink(missing_ok=True)
-        run(reporter, f"creating {folder}", (sys.executable, "-m", "venv", str(folder)))
+        # One whose Python has moved holds links to nothing, which `venv` keeps.
+        clear = () if os.access(_python(folder), os.X_OK) else ("--clear",)
+        run(reporter, f"creating {folder}", (sys.executable, "-m", "venv", *clear, str(folder)))
         drop_half_installed(folder, reporter)
         _install(folder, reporter)
         modules = f"{SERVER}, torch, transformers, gguf, accelerate, xgrammar"

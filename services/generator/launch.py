@@ -92,7 +92,8 @@ def read_profile(name: str) -> Arguments:
         values = value.values() if isinstance(value, dict) else [value]
         if not isinstance(key, str) or not all(isinstance(plain, str | int | float | bool) for plain in values):
             raise GeneratorError(f"{path}: {key!r} must be an argument's name with a plain value or a map of those")
-    return arguments
+    # vLLM takes both spellings, and what reads a profile here one.
+    return {key.replace("_", "-"): value for key, value in arguments.items()}
 
 
 def base_model(settings: GeneratorSettings) -> str:

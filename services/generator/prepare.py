@@ -62,7 +62,7 @@ class Preparation:
         return self._own_in_int8(name) or made
 
     def _own_in_int8(self, name: str) -> bool:
-        """Have int8 weights of a model of one's own, where they would be served; where `auto` cannot, it serves none."""
+        """Have int8 weights of a model of one's own where they would be served; `auto` does without where it cannot."""
         if not serves_int8(self.settings) or is_quantised(self.models / name.rpartition("/")[2]):
             return False
         try:

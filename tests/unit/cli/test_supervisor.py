@@ -5,6 +5,7 @@ import fcntl
 import os
 import signal
 import socket
+from pathlib import Path
 
 import pytest
 
@@ -199,3 +200,24 @@ async def test_the_log_before_the_last_start_is_kept(mesh: Mesh, fake: Fake) -> 
     assert tail(log, 1) == ("no such model",)
     assert log.with_suffix(".log.old").exists()
     assert tail(log.with_name("none.log"), 1) == ()
+
+
+def test_as_many_lines_are_shown_as_are_asked_for(tmp_path: Path) -> None:
+    log = tmp_path / "long.log"
+    log.write_text("".join(f"{number} {'x' * 500}\n" for number in range(600)))
+    lines = tail(log, 400)
+    assert [line.split()[0] for line in lines] == [str(number) for number in range(200, 600)]
+    assert len(tail(log, 1_000)) == 600
+
+
+async def test_a_service_without_a_record_is_not_left_running(
+    mesh: Mesh, fake: Fake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(supervisor, "write_whole", full)
+    one = fake("one", "at-once")
+    with pytest.raises(MeshFailure, match="No space left"):
+        await mesh.of(one).up()
+    assert not processes.is_listened_on(one.port)

@@ -130,6 +130,19 @@ def test_where_the_profile_leaves_it_open_the_weights_have_a_format(
     assert bool(examined(tmp_path, T4, str(own), config=config).refusals) is refused
 
 
+@pytest.mark.parametrize(("written", "gib"), [("8k", 17.2), ("8K", 17.3), ("auto", 16.3), ("-1", 16.3)])
+def test_lengths_are_read_as_vllm_reads_them(tmp_path: Path, written: str, gib: float) -> None:
+    own = tmp_path / "own.yaml"
+    own.write_text(f"model: some/own\ndtype: half\nmax_model_len: {written}\n")
+    assert f"some {gib} GiB" in examined(tmp_path, T4, str(own), weights=HALF).lines[1]
+
+
+def test_cards_are_counted_in_the_order_that_cuda_is_given(tmp_path: Path) -> None:
+    cards = H100 + V100.replace("0, GPU", "1, GPU-1")
+    report = examined(tmp_path, cards, environment={"CUDA_VISIBLE_DEVICES": "1,0"})
+    assert "V100" in report.refusals[0]
+
+
 def test_a_slice_may_be_named(tmp_path: Path) -> None:
     report = examined(tmp_path, MIG, weights=AWQ, environment={"CUDA_VISIBLE_DEVICES": "MIG-8d0c6c3e"})
     assert "and 65% of NVIDIA H100 80GB HBM3, MIG 1g.10gb are 6.1: take a smaller model" in report.refusals[0]

@@ -87,6 +87,24 @@ def test_what_cannot_be_quantised_is_refused_in_words(tmp_path: Path, out: Path)
         quantise(folder, out)
 
 
+def test_layers_that_stay_wide_are_named_and_weights_of_another_layout_are_not_read(tmp_path: Path, out: Path) -> None:
+    folder = tmp_path / "model"
+    folder.mkdir()
+    name = "model.layers.0.self_attn.q_proj.weight"
+    tensors = {name: torch.ones(4, 4), "model.layers.0.mlp.fc1.weight": torch.ones(4, 4)}
+    save_file(tensors, folder / "model.safetensors")
+    save_file({"layers.0.attention.wq.weight": torch.ones(4, 4)}, folder / "consolidated.safetensors")
+    (folder / "config.json").write_text("{}")
+    (folder / ".gitattributes").write_text("*.safetensors filter=lfs")
+    quantise(folder, out)
+    scheme = json.loads((out / "config.json").read_text())["quantization_config"]
+    assert scheme["ignore"] == ["lm_head", "model.layers.0.mlp.fc1"]
+    assert sorted(path.name for path in out.iterdir()) == ["config.json", "model.safetensors"]
+    (folder / "config.json").write_text('{"model_type": "gpt2"}')
+    with pytest.raises(ValueError, match="not written as others are"):
+        quantise(folder, out)
+
+
 def llama(folder: Path) -> dict[str, torch.Tensor]:
     """A small Llama with a tokenizer, two channels of whose norms' outputs are far larger than the others."""
     torch.manual_seed(3)

@@ -2,7 +2,9 @@ from pathlib import Path
 
 import pytest
 from pydantic import ValidationError
+from typer.testing import CliRunner
 
+from services.generator import __main__ as launcher
 from services.generator.settings import GeneratorSettings
 from services.kit.settings import EncoderSettings
 
@@ -40,3 +42,16 @@ def test_what_is_out_of_bounds_is_refused(monkeypatch: pytest.MonkeyPatch, name:
     monkeypatch.setenv(f"CRAGMESH_GENERATOR_{name}", value)
     with pytest.raises(ValidationError):
         GeneratorSettings()
+
+
+def test_what_prepares_reads_the_file_that_the_commands_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / ".env").write_text("CRAGMESH_MODEL=small\nCRAGMESH_GENERATOR_MODELS_DIR=/elsewhere\n")
+    monkeypatch.setattr(launcher, "project_root", lambda: tmp_path)
+    monkeypatch.setenv("CRAGMESH_GENERATOR_MODELS_DIR", "/here")
+    # Set and removed, so that what the file brings goes when the test ends.
+    monkeypatch.setenv("CRAGMESH_MODEL", "")
+    monkeypatch.delenv("CRAGMESH_MODEL")
+    made: list[GeneratorSettings] = []
+    monkeypatch.setattr(launcher, "create", lambda *_: made.append(GeneratorSettings()))
+    CliRunner().invoke(launcher.app, ["environment"], catch_exceptions=False)
+    assert (made[0].embedded, made[0].models_dir) == ("small", Path("/here"))

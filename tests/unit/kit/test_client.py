@@ -102,6 +102,12 @@ async def test_a_deletion_whose_reply_was_lost_is_done(first: httpx.Response | E
         (httpx.Response(200, content=b"\xff\x00"), BadReply, "bad_reply", 1),
         (httpx.RemoteProtocolError("illegal status line"), BadReply, "bad_reply", 1),
         (httpx.DecodingError("bad gzip"), BadReply, "bad_reply", 1),
+        (
+            httpx.Response(200, stream=httpx.ByteStream(b"x"), headers=[("content-encoding", "br")]),
+            BadReply,
+            "bad_reply",
+            1,
+        ),
     ],
 )
 async def test_each_failure_has_its_name(
