@@ -109,8 +109,9 @@ def sft(
     options = locals() | {"time_limit_s": time_limit * 60 or None}
     _set_libraries()
     # torch and transformers take seconds to import, which no other command should wait for.
+    from lab.evaluator.settings import EvaluatorSettings
     from lab.trainer import adapter as adapters
-    from lab.trainer import card, dataset, model
+    from lab.trainer import card, dataset, labelling, model
     from lab.trainer import sft as training
     from lab.trainer.errors import BadDataset, BadTarget, TrainerError
     from lab.trainer.recipe import Recipe
@@ -124,6 +125,7 @@ def sft(
     with ends(usage=(BadDataset, BadTarget), problem=(TrainerError,), again=AGAIN):
         # Hours before it is written.
         adapters.check_target(target, folder)
+        labelling.allowed(data, EvaluatorSettings().eval_data)
         examples = dataset.sample(dataset.read(data, task=task), limit, recipe.seed)
         say(f"{len(examples)} examples; reading {path}", "dim")
         loaded = model.load(path, name=name, threads=recipe.threads, four_bit=four_bit)

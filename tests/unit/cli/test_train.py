@@ -117,6 +117,9 @@ def test_evaluation_data_is_never_learnt_from(
     result = run("labels", source, "--run", made_run, "--out", tmp_path / "x")
     assert result.exit_code == 1
     assert "evaluation data" in result.output
+    taught = run("sft", save_data(tmp_path / "data.jsonl", 60), "--out", tmp_path / "run", "--base", tmp_path, *SMALL)
+    assert taught.exit_code == PROBLEM
+    assert "evaluation data" in taught.output
     with pytest.raises(BadLabels):
         labelling.allowed([tmp_path / "a" / ".." / "b.jsonl"], tmp_path)
 
