@@ -6,6 +6,7 @@ The adapter's products (rank 16 on all linear layers) and the head are what ship
 import hashlib
 import math
 import random
+import shutil
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -32,6 +33,7 @@ from services.kit.reader import CARD, WEIGHTS, Card, Layout
 __all__ = ["Recipe", "Result", "check_target", "report", "train"]
 
 CHECKPOINTS = "checkpoints"
+DRAFT = "unmeasured"
 SPEED_STEPS = 20
 # The last part of a run with a time limit, for measuring.
 MEASURE_SHARE = 0.1
@@ -102,11 +104,14 @@ def train(
     with without_denormals():
         stopped = run.go()
     card = Card(base=fingerprint(base), made_from=pairs.sources(items))
-    write(target, model, card)
+    # Measuring takes minutes, in which the target may be served: it keeps the weights that it has.
+    draft = folder / DRAFT
+    write(draft, model, card)
     on_progress(Progress("measuring", 0, len(held_out)))
     doubtful = near.doubtful()[: recipe.held_out]
-    card = measured(target, held_out, doubtful, card, base, threads=recipe.threads, on_progress=on_progress)
+    card = measured(draft, held_out, doubtful, card, base, threads=recipe.threads, on_progress=on_progress)
     write(target, model, card)
+    shutil.rmtree(draft, ignore_errors=True)
     return Result(card, run.step, stopped)
 
 
