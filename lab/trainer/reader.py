@@ -73,7 +73,7 @@ def train(
     """
     began = time.monotonic()
     base = base or bundled_model()
-    learnt, kept_back = dataset.split(items, lambda pair: pair.passage, share=recipe.held_out_share, seed=recipe.seed)
+    learnt, kept_back = dataset.split(items, pairs.group_of, share=recipe.held_out_share, seed=recipe.seed)
     training = [*learnt, *pairs.distractors(learnt, share=recipe.distractors, seed=recipe.seed)]
     chooser = random.Random(recipe.seed)  # noqa: S311 - repeatable is the point
     held_out = chooser.sample(kept_back, min(len(kept_back), recipe.held_out))

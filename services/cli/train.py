@@ -179,13 +179,15 @@ def reader(
     from lab.trainer import near as dense
     from lab.trainer import reader as teaching
     from lab.trainer.errors import BadDataset, BadTarget, TrainerError
+    from lab.trainer.synthesise.reading import articles
 
     recipe = _recipe(teaching.Recipe, options)
     target = weights or folder / "weights"
     with ends(usage=(BadDataset, BadTarget), problem=(TrainerError,), again=AGAIN):
         teaching.check_target(target, folder)
         labelling.allowed(data or [], EvaluatorSettings().eval_data)
-        items = [*dataset.sample(pairs.read(data or []), limit, seed), *pairs.made_up(made_up, seed)]
+        given = [articles.grouped(pair) for pair in pairs.read(data or [])]
+        items = [*dataset.sample(given, limit, seed), *pairs.made_up(made_up, seed)]
         items += dataset.sample(dense.pairs(dense.TAUGHT), near, seed) if near else []
         items += dataset.sample(scenes.pairs(), scene, seed) if scene else []
         counts = ", ".join(f"{count} {kind}" for kind, count in pairs.sources(items).items())

@@ -26,8 +26,6 @@ from services.kit.errors import BadReply, ServiceFailure
 MAX_FAILURES = 40
 PAUSE_S = 1.0
 SAMPLE_LINES = 200
-# A brief's name: the seed and its number.
-BRIEF = r"\d{1,12}-\d{1,12}"
 Line = TypeVar("Line", bound=BaseModel)
 
 
@@ -40,7 +38,7 @@ class Item(Pair):
 
     model_config = ConfigDict(extra="forbid")
 
-    id: str = Field(pattern=rf"^{BRIEF}-(?:q|open|swap|cut)\d+$")
+    id: str = Field(pattern=rf"^{articles.LINE}$")
 
 
 class Entry(BaseModel):
@@ -48,7 +46,7 @@ class Entry(BaseModel):
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
 
-    brief: str = Field(pattern=rf"^{BRIEF}$")
+    brief: str = Field(pattern=rf"^{articles.BRIEF}$")
     model: str = ""
     kept: int
     rejected: dict[str, int]
@@ -111,7 +109,7 @@ class Files:
             WriteFailed: the disk took no more.
         """
         with files.naming(self.path):
-            _append(self.path, "".join(item.model_dump_json() + "\n" for item in outcome.items))
+            _append(self.path, "".join(item.model_dump_json(exclude={"group"}) + "\n" for item in outcome.items))
             entry = Entry(brief=brief, model=model, kept=len(outcome.items), rejected=dict(outcome.rejected))
             _append(self.journal, entry.model_dump_json() + "\n")
         self.items += len(outcome.items)
