@@ -28,7 +28,7 @@ from lab.trainer.reader_measure import BESIDE, content, measured
 from lab.trainer.reader_model import Example, Model, Recipe, batches, encode, loss
 from lab.trainer.schedule import progress, rate
 from services.kit.encoder import bundled_model, fingerprint
-from services.kit.reader import CARD, WEIGHTS, Card, Layout
+from services.kit.reader import CARD, MAX_SPAN_TOKENS, WEIGHTS, Card, Layout
 
 __all__ = ["Recipe", "Result", "check_target", "report", "train"]
 
@@ -41,11 +41,13 @@ MEASURE_SHARE = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A finished run: what its weights are worth, and why it ended."""
+    """A finished run: what its weights are worth, why it ended, and how many of its pairs no window could teach."""
 
     card: Card
     steps: int
     stopped: Stop
+    pairs: int
+    left_out: int
 
 
 def train(
@@ -112,7 +114,7 @@ def train(
     card = measured(draft, held_out, doubtful, card, base, threads=recipe.threads, on_progress=on_progress)
     write(target, model, card)
     shutil.rmtree(draft, ignore_errors=True)
-    return Result(card, run.step, stopped)
+    return Result(card, run.step, stopped, len(training), len(training) - len(examples))
 
 
 def _weights(folder: Path) -> dict[str, torch.Tensor]:
@@ -138,7 +140,9 @@ def report(result: Result) -> list[str]:
             f"{scores[f'{prefix}_right']:.3f}, wrong {scores[f'{prefix}_wrong']:.3f} of all"
         )
 
+    left_out = f"{result.left_out} of {result.pairs} pairs were not taught: their answer is in no window as a span"
     return [
+        *([f"{left_out} of {MAX_SPAN_TOKENS} tokens or fewer"] if result.left_out else []),
         f"{result.steps} steps; temperature {card.temperature:.1f}, threshold {card.threshold:.2f}; measured on "
         f"{scores['pairs']:.0f} pairs of other passages",
         line("own", "one passage"),

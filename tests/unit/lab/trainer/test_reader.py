@@ -187,6 +187,14 @@ def test_a_run_keeps_to_its_time(base: Path, tmp_path: Path) -> None:
     assert checkpoint.last(tmp_path / reader.CHECKPOINTS).state.stopped == "time"
 
 
+def test_pairs_that_no_window_can_teach_are_counted(base: Path, tmp_path: Path) -> None:
+    long = " ".join("word" for _ in range(40))
+    more = [Pair(passage=f"It is {long} {at}.", question="what?", answer=long, start=6) for at in range(10)]
+    result = train([*examples(30), *more], recipe(distractors=0.0), tmp_path, tmp_path / "weights", base=base)
+    assert 5 <= result.left_out <= 10
+    assert reader.report(result)[0].startswith(f"{result.left_out} of {result.pairs} pairs were not taught")
+
+
 def test_too_little_to_learn_from_is_said(base: Path, tmp_path: Path) -> None:
     with pytest.raises(BadDataset, match="too few"):
         train(examples(2), recipe(), tmp_path, tmp_path / "weights", base=base)
