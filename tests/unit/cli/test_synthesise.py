@@ -244,6 +244,12 @@ def test_shares_that_are_more_than_all_are_refused() -> None:
     assert "more than all" in refused.output
 
 
+def test_shares_that_round_up_are_all_and_no_more() -> None:
+    rendered = list(examples("answer", 3, 3, near_share=0.5, scene_share=0.5))
+    assert [example.source for example in rendered].count("near:3") == 2
+    assert len(rendered) == 3
+
+
 def test_prose_is_for_answers_and_must_be_prose_that_nothing_is_measured_by(
     prose: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
