@@ -4,10 +4,12 @@ import hashlib
 import json
 import math
 from pathlib import Path
+from typing import cast
 
 import safetensors
 import safetensors.torch
 import torch
+from peft import LoraConfig
 from torch import Tensor
 
 from lab.trainer import files
@@ -84,5 +86,5 @@ def read(folder: Path, learner: Learner) -> dict[str, Tensor]:
 
 
 def _scale(learner: Learner) -> float:
-    config = learner.adapted.peft_config["default"]
-    return float(config.lora_alpha / config.r)
+    config = cast(LoraConfig, learner.adapted.peft_config["default"])
+    return config.lora_alpha / config.r

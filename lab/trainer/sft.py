@@ -306,7 +306,7 @@ class _Run:
             best_step=self.best_step,
             waited=self.waited,
             number_format=self.number_format,
-            scaler=self.scaler.state_dict(),  # type: ignore[no-untyped-call]
+            scaler=self.scaler.state_dict(),
             overflows=self.overflows,
             history=tuple(self.history),
             stopped=self.stopped,

@@ -163,7 +163,7 @@ def test_of_two_files_of_one_generator_one_is_used_and_the_other_named(
     assert models.problems[0] in models.health("mine").detail
     (tmp_path / other).unlink()
     models._read()
-    assert models.problems == ()
+    assert not models.problems
 
 
 def test_it_is_said_whose_confidence_there_is_and_what_to_do_without(shipped: dict[str, Confidence]) -> None:

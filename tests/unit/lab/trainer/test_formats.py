@@ -55,7 +55,7 @@ def test_a_run_in_fp16_that_goes_on_keeps_its_scale(
     monkeypatch.setattr(model, "number_format", lambda *_, **__: (torch.device("cpu"), format_now, str(format_now)))
     told: list[Progress] = []
 
-    def run(name: str, stop: int = 0, **options: bool) -> sft.Result:
+    def run(name: str, stop: int = 0, *, resume: bool = False) -> sft.Result:
         def tell(now: Progress) -> None:
             told.append(now)
             if stop and now.phase == "training" and now.done == stop and not now.note:
@@ -63,10 +63,10 @@ def test_a_run_in_fp16_that_goes_on_keeps_its_scale(
 
         base = model.load(model_folder, name=NAME, threads=1)
         given = recipe(score_examples=1, dropout=0.0, checkpoint_steps=3, accumulation=1)
-        return sft.train(base, examples(60), given, tmp_path / name, on_progress=tell, **options)
+        return sft.train(base, examples(60), given, tmp_path / name, on_progress=tell, resume=resume)
 
     whole = run("whole").state
-    assert whole.scaler["scale"] < 2.0**24
+    assert whole.scaler["scale"] != 2.0**24
     with pytest.raises(KeyboardInterrupt):
         run("cut", stop=5)
     shutil.copytree(tmp_path / "cut", tmp_path / "elsewhere")

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -76,12 +77,14 @@ def test_made_up_pairs_are_the_same_for_a_seed_and_of_both_kinds(made: list[Pair
 @pytest.mark.parametrize("source", ["prose", "dense", "scenes", "made up"])
 def test_what_belongs_together_stands_on_one_side_of_a_split(made: list[Pair], source: str) -> None:
     """An article's passages and their twins, a scene's contexts, a record's passages, each told by other means."""
-    items, belongs = {
-        "prose": lambda: (list(map(articles.grouped, pairs.read([Path(str(articles.SAMPLE))]))), articles.article),
-        "dense": lambda: (near.pairs(near.TAUGHT), lambda pair: re.split(r"\.|-near", pair.id)[0]),
-        "scenes": lambda: (scenes.pairs(scenes.FITTED), lambda pair: pair.id.rpartition(".")[0]),
-        "made up": lambda: (made, lambda pair: pair.group),
-    }[source]()
+    sources: dict[str, tuple[Callable[[], list[Pair]], Callable[[Pair], str]]] = {
+        "prose": (lambda: list(map(articles.grouped, pairs.read([Path(str(articles.SAMPLE))]))), articles.article),
+        "dense": (lambda: near.pairs(near.TAUGHT), lambda pair: re.split(r"\.|-near", pair.id)[0]),
+        "scenes": (lambda: scenes.pairs(scenes.FITTED), lambda pair: pair.id.rpartition(".")[0]),
+        "made up": (lambda: made, lambda pair: pair.group),
+    }
+    read, belongs = sources[source]
+    items = read()
     assert len({pair.passage for pair in items}) > len(set(map(belongs, items))) > 20
     learnt, held_out = dataset.split(items, pairs.group_of, share=0.2, seed=0)
     assert learnt
