@@ -18,6 +18,7 @@ from services.classifier.svm import CARD, MODEL, Questions
 from services.classifier.taxonomy import HEADS, Prediction
 from services.kit.client import http_client
 from services.kit.encoder import Encoder
+from services.kit.files import write_whole
 from services.kit.precision import choose_precision
 
 
@@ -35,6 +36,7 @@ def fit(
     Raises:
         DataError: a file cannot be read.
         ValueError: there are too few labels.
+        OSError: the folder cannot be written.
     """
     settings = ClassifierSettings()
     examples = [*read_questions(), *(example for path in data for example in _trainable(path))]
@@ -60,11 +62,13 @@ def fit(
     sources += [f"{path.name} (temperature only)" for path in calibrate]
     thresholds, by = _thresholds(trained, encoder, settings, generator, sample, progress)
     content = card(trained, examples, sources=sources, thresholds=thresholds, thresholds_by=by)
-    trained.svm.save(folder / MODEL.name)
-    (folder / CARD).write_text(json.dumps(content, indent=1) + "\n", "utf-8")
-    (folder / "card.md").write_text(_markdown(content), "utf-8")
+    folder.mkdir(parents=True, exist_ok=True)
     for head, scores in trained.scores.items():
         picture(scores, folder / f"confusion-{head}.png", f"{head}, validation")
+    write_whole(folder / "card.md", _markdown(content).encode())
+    # What is served comes last: a full disk has ended it before.
+    trained.svm.save(folder / MODEL.name)
+    write_whole(folder / CARD, json.dumps(content, indent=1).encode() + b"\n")
     return content
 
 

@@ -33,8 +33,10 @@ MIN_ANSWERS = 30
 MIN_INVALID = 60
 GAINS: dict[str, int] = {str(outcome): gain for outcome, gain in WEIGHTS.items()}
 OUTCOMES: dict[int, Outcome] = {gain: outcome for outcome, gain in WEIGHTS.items()}
-# Fewer right answers than these, or fewer wrong ones, say that most are the other and not which.
+# Fewer questions answered right than these, or answered wrong, say that most are the other and not which.
 MIN_OF_A_KIND = 2 * FOLDS
+# Signals that vary less tell nothing: float32 steps of a log-probability that is always the same.
+MIN_SCALE = 1e-5
 # Signals by the call that brings them. A call must earn a point in a hundred questions, on held-out folds.
 COSTLY = {"samples": ("agreement", "abstain", "invalid"), "check": ("check",), "memory": ("sources",)}
 PRICE = 0.01
@@ -42,6 +44,7 @@ PRICE = 0.01
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Texts = NDArray[np.str_]
+Folds = list[tuple[Ints, Ints]]
 
 
 class TooLittle(ValueError):
@@ -76,6 +79,11 @@ class Table:
     domains: Texts
     settled: Ints
     weighed: NDArray[np.bool_]
+
+    @property
+    def questions(self) -> int:
+        """How many questions there are; several generators may have answered each."""
+        return len(set(self.ids))
 
     def only(self, rows: NDArray[np.bool_]) -> "Table":
         """The questions where `rows` is true."""
@@ -174,23 +182,29 @@ def fit_all(data: Table) -> Fitted:
 
 
 def _head(names: Sequence[str], signals: Floats, truth: Ints, ids: Texts) -> tuple[dict[str, Any], Floats]:
-    """A head, and the probabilities of held-out folds that its thresholds were chosen on.
-
-    A question that several generators answered is in one fold with all its answers.
-    """
-    if min(truth.sum(), len(truth) - truth.sum()) < MIN_OF_A_KIND:
+    """A head, and the probabilities of held-out folds that its thresholds were chosen on."""
+    if min(len(set(ids[truth == kind])) for kind in (0, 1)) < MIN_OF_A_KIND:
         # Nothing tells so few from the rest: every one is as likely as all are.
         head = _constant(truth)
         head["thresholds"] = {caution: round(line(cost), 4) for caution, cost in COSTS.items()}
         return head, probabilities(head, signals, names)
-    groups = None if len(set(ids)) == len(ids) else ids
-    folds = StratifiedKFold if groups is None else StratifiedGroupKFold
     held_out = np.zeros(len(truth))
-    for train, test in folds(FOLDS, shuffle=True, random_state=SEED).split(signals, truth, groups):
-        held_out[test] = probabilities(_regress(names, signals[train], truth[train]), signals[test], names)
-    head = _regress(names, signals, truth)
+    for train, test in _folds(truth, ids):
+        held_out[test] = probabilities(_regress(names, signals[train], truth[train], ids[train]), signals[test], names)
+    head = _regress(names, signals, truth, ids)
     head["thresholds"] = best_thresholds(held_out, truth)
     return head, held_out
+
+
+def _folds(truth: Ints, ids: Texts) -> Folds:
+    """Folds with a question's answers all in one, where several generators answered it."""
+    groups = ids if _repeat(ids) else None
+    folds = StratifiedKFold if groups is None else StratifiedGroupKFold
+    return list(folds(FOLDS, shuffle=True, random_state=SEED).split(truth, truth, groups))
+
+
+def _repeat(ids: Texts) -> bool:
+    return len(set(ids)) < len(ids)
 
 
 def outcomes(fitted: Fitted, data: Table, right: Floats, false: Floats, caution: Caution = "balanced") -> list[Outcome]:
@@ -232,15 +246,15 @@ def apply(fitted: Fitted, data: Table) -> Earned:
     return earned(fitted, data, *unseen(fitted, data))
 
 
-def _regress(names: Sequence[str], signals: Floats, right: Ints) -> dict[str, Any]:
+def _regress(names: Sequence[str], signals: Floats, right: Ints, ids: Texts) -> dict[str, Any]:
     means, scales = signals.mean(axis=0), signals.std(axis=0)
-    kept = scales > 1e-9
+    kept = scales > MIN_SCALE
     if not kept.any():
         return _constant(right)
     scaled = (signals[:, kept] - means[kept]) / scales[kept]
     model = LogisticRegressionCV(
         Cs=STRENGTHS,
-        cv=FOLDS,
+        cv=_folds(right, ids) if _repeat(ids) else FOLDS,
         scoring=_log_likelihood,
         max_iter=2_000,
         l1_ratios=(0.0,),
@@ -248,8 +262,9 @@ def _regress(names: Sequence[str], signals: Floats, right: Ints) -> dict[str, An
     ).fit(scaled, right)
     return {
         "names": [name for name, keep in zip(names, kept, strict=True) if keep],
-        "means": [round(float(value), 6) for value in means[kept]],
-        "scales": [round(float(value), 6) for value in scales[kept]],
+        # Of whatever magnitude: a fixed number of decimals would leave little of a small scale.
+        "means": [float(f"{value:.6g}") for value in means[kept]],
+        "scales": [float(f"{value:.6g}") for value in scales[kept]],
         "weights": [round(float(value), 6) for value in np.ravel(model.coef_)],
         "intercept": round(float(np.ravel(model.intercept_)[0]), 6),
     }

@@ -6,6 +6,7 @@ beside `pid_to_title_abs*.json`, one object of `pid` to `title` and `abstract`. 
 """
 
 import json
+import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,7 +23,8 @@ _IDS = ("doc_id", "query_id", "docid", "qid", "_id", "id")
 _QUERY_COLUMNS = ("query_id", "query-id", "qid", "topic")
 _DOCUMENT_COLUMNS = ("doc_id", "corpus-id", "docid", "docno")
 _GRADE_COLUMNS = ("grade", "score", "relevance", "rel")
-# Qrels of one question: document id to grade, more is better, 0 and less is not relevant.
+# Qrels of one question: document id to grade, more is better, 0 and less is not relevant; a fraction counts as the next
+# whole grade.
 Grades = Mapping[str, int]
 
 
@@ -84,8 +86,8 @@ def read_qrels(path: Path) -> dict[str, dict[str, int]]:
             columns = (0, 2, 3)
         try:
             query, document, grade = (cells[column].strip() for column in columns)
-            qrels[query][document] = int(float(grade))
-        except (IndexError, ValueError):
+            qrels[query][document] = math.ceil(float(grade))
+        except (IndexError, OverflowError, ValueError):
             raise BadSource(f"{path}:{number}: no judgement of question, document and grade") from None
     return dict(qrels)
 

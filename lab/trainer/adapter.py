@@ -2,11 +2,14 @@
 
 import hashlib
 import json
+import math
 from pathlib import Path
+from typing import cast
 
 import safetensors
 import safetensors.torch
 import torch
+from peft import LoraConfig
 from torch import Tensor
 
 from lab.trainer import files
@@ -58,7 +61,7 @@ def digest(folder: Path) -> str:
 
 
 def read(folder: Path, learner: Learner) -> dict[str, Tensor]:
-    """An adapter's tensors in fp32, by their names in the model.
+    """An adapter's tensors in fp32, by their names in the model, with B for the learner's scale.
 
     Raises:
         BadModel: it cannot be read, is for another base model, or of another shape.
@@ -73,4 +76,15 @@ def read(folder: Path, learner: Learner) -> dict[str, Tensor]:
         raise BadModel(f"{folder} is for {made_for or 'an unnamed model'}, and the base model is {learner.base.name}")
     if problem := misfit(tensors, {name.replace(_OWN, "."): one for name, one in learner.parameters.items()}):
         raise BadModel(f"{folder} does not fit {learner.base.name}: {problem}")
-    return {name: tensors[name.replace(_OWN, ".")].float() for name in learner.parameters}
+    try:
+        rank = math.sqrt(config["r"]) if config.get("use_rslora") else config["r"]
+        scale = config["lora_alpha"] / rank / _scale(learner)
+    except (KeyError, TypeError, ValueError, ZeroDivisionError):
+        raise BadModel(f"{folder}: no adapter that can be read: {CONFIG} has no lora_alpha and r") from None
+    read = {name: tensors[name.replace(_OWN, ".")].float() for name in learner.parameters}
+    return {name: tensor * scale if ".lora_B." in name else tensor for name, tensor in read.items()}
+
+
+def _scale(learner: Learner) -> float:
+    config = cast(LoraConfig, learner.adapted.peft_config["default"])
+    return config.lora_alpha / config.r

@@ -57,6 +57,7 @@ def card(name: str, result: Result) -> str:
     kinds = Counter(item.example.kind for item in data.train)
     versions = (f"{package} {importlib.metadata.version(package)}" for package in PACKAGES)
     trained_s = max(1e-9, state.spent_s - state.begun_s)
+    begun = "" if state.number_format == base.number_format else f", begun in {state.number_format}"
     facts = [
         ("base model", base.name),
         ("task", data.train[0].example.task),
@@ -71,7 +72,7 @@ def card(name: str, result: Result) -> str:
         ("time", f"{state.spent_s / 60:.1f} min, {trained_s / 60:.1f} of them from the first step on"),
         ("tokens", f"{state.tokens:,} computed, {state.tokens / trained_s:,.0f} a second, measurements included"),
         ("peak memory", f"{peak_mib():,} MiB"),
-        ("number format", base.precision),
+        ("number format", base.precision + begun),
         ("made", datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")),
         ("versions", ", ".join([f"Python {platform.python_version()}", *versions])),
     ]

@@ -56,6 +56,9 @@ class State(BaseModel):
         tokens: computed so far in training, padding included.
         best_step: the step of the adapter that is kept as the best; its tensors lie in the checkpoint too.
         waited: measurements since the best validation loss.
+        number_format: the base model's, in which the run began.
+        scaler: of the loss in fp16; empty in other formats.
+        overflows: steps in a row, up to now, whose gradients overflowed.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -68,6 +71,9 @@ class State(BaseModel):
     tokens: int = Field(ge=0)
     best_step: int = Field(-1, ge=-1)
     waited: int = Field(0, ge=0)
+    number_format: str = ""
+    scaler: dict[str, JsonValue] = {}
+    overflows: int = Field(0, ge=0)
     history: tuple[Point, ...] = ()
     stopped: Stop = ""
 

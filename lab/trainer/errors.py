@@ -4,7 +4,7 @@ TrainerError
   ├── BadDataset       a file of examples cannot be read, or a line of it is none
   ├── BadLabels        a run cannot be made into examples
   ├── BadModel         the base model cannot be read, or is not the one that an adapter is for
-  ├── BadTarget        what the adapter would replace is no adapter
+  ├── BadTarget        what would be replaced is no adapter, or another process writes it
   ├── BadCheckpoint    there is none to go on from, or it is of another training
   ├── Diverged         the loss is no number any more
   └── WriteFailed      the disk took no more

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from lab.evaluator import runs
-from lab.evaluator.data import Item, Source
+from lab.evaluator.data import Item, Skip, Source
 from lab.evaluator.store import Prediction, RunFolder
 from lab.trainer.dataset import Example, turns
 from lab.trainer.errors import BadLabels
@@ -34,7 +34,7 @@ TEMPERATURE = 0.8
 # Questions of other domains are looked up in the open one.
 DOMAINS = frozenset(("movie", "finance", "music", "sports", "open"))
 
-# Questions by the rule that labelled them, or by the reason for leaving them out.
+# Questions by the rule that labelled them, or by the reason for leaving them out; lines that are none by the latter.
 Tally = Counter[str]
 
 
@@ -69,9 +69,10 @@ def from_run(folder: Path, sources: Sequence[Path], judge: str, tally: Tally) ->
     predictions = {line.id: line for line in lines}
     prompt = prompts.load(TAUGHT_PROMPT)
     matches = 0
-    for item in Source(sources).items():
+    for item in _source(sources, tally).items():
         prediction = predictions.get(item.id)
         if prediction is None:
+            tally["left out: not in the run"] += 1
             continue
         matches += 1
         if prediction.query != item.query:
@@ -100,6 +101,16 @@ def from_run(folder: Path, sources: Sequence[Path], judge: str, tally: Tally) ->
         )
     if not matches:
         raise BadLabels(f"{folder}: none of its {len(predictions)} questions is in {', '.join(map(str, sources))}")
+
+
+def _source(paths: Sequence[Path], tally: Tally) -> Source:
+    """The questions of files, which tells the tally of lines that are none."""
+
+    def skipped(skip: Skip) -> None:
+        # Where in a line its JSON ends is another place each time.
+        tally[f"left out: {skip.why.partition(': line ')[0]}"] += 1
+
+    return Source(paths, on_skip=skipped)
 
 
 def _evidence(item: Item, prediction: Prediction) -> list[Evidence]:
@@ -132,7 +143,7 @@ async def from_trying(
     writer = ProgramWriter(trying.llm, CATALOGUE, load_library(CATALOGUE), adapter=ADAPTER)
     grammars: dict[str, Constraint] = {}
     examples: list[Example] = []
-    items = await asyncio.to_thread(lambda: list(Source(sources).items()))
+    items = await asyncio.to_thread(lambda: list(_source(sources, tally).items()))
     for item in items:
         on_question()
         if item.label_kind != "answer":

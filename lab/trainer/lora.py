@@ -28,6 +28,8 @@ class MaskPool:
 
     def draw(self) -> None:
         """Fill the pool anew, from torch's generator, so that a checkpoint of it repeats the masks."""
+        # A run that goes on knows nothing of the windows before: the pool must not keep what it grew by.
+        self._pool = self._pool[:POOL]
         self._pool.bernoulli_(1 - self.p).div_(1 - self.p)
 
     def window(self, count: int) -> Tensor:

@@ -16,6 +16,7 @@ from lab.trainer.errors import BadModel
 from lab.trainer.lora import MaskPool, quicken, with_adapter
 from lab.trainer.recipe import Recipe
 from services.kit import extras
+from services.kit.encoder import fingerprint
 from services.kit.precision import choose_precision
 
 
@@ -26,6 +27,7 @@ class Base:
     Attributes:
         name: the hub's name, which the adapter says it is for.
         precision: the number format, and why; for people.
+        fingerprint: of the weights, whatever they are called.
     """
 
     model: PreTrainedModel
@@ -33,6 +35,15 @@ class Base:
     name: str
     device: torch.device
     precision: str
+    fingerprint: str
+
+    @property
+    def four_bit(self) -> bool:
+        return bool(getattr(self.model, "is_quantized", False))
+
+    @property
+    def number_format(self) -> str:
+        return str(self.model.dtype).removeprefix("torch.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +133,7 @@ def load(path: Path | str, *, name: str, threads: int = 2, four_bit: bool = Fals
         model.to(device)  # type: ignore[arg-type]
     model.requires_grad_(False)
     model.config.use_cache = False
-    return Base(model, tokenizer, name, device, reason)
+    return Base(model, tokenizer, name, device, reason, fingerprint(Path(path)))
 
 
 def adapt(base: Base, recipe: Recipe) -> Learner:
@@ -138,7 +149,7 @@ def adapt(base: Base, recipe: Recipe) -> Learner:
         raise BadModel(
             f"{base.name} has no layers named {', '.join(missing)}; its linear layers are {', '.join(sorted(linear))}"
         )
-    if getattr(model, "is_quantized", False):
+    if base.four_bit:
         model = prepare_model_for_kbit_training(model)  # type: ignore[no-untyped-call]
     config = LoraConfig(
         r=recipe.rank,

@@ -52,7 +52,14 @@ def passages(file: Traversable) -> list[Passage]:
 def pairs(file: Traversable = FITTED) -> list[Pair]:
     """All questions of a set, each with its passage; those on one passage stand together."""
     return [
-        Pair(id=f"{one.id}-near{number}", kind=KIND, title=one.title, passage=one.passage, **question.model_dump())
+        Pair(
+            id=f"{one.id}-near{number}",
+            kind=KIND,
+            title=one.title,
+            passage=one.passage,
+            group=f"dense:{one.article}",
+            **question.model_dump(),
+        )
         for one in passages(file)
         for number, question in enumerate(one.questions)
     ]

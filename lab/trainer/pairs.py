@@ -28,6 +28,7 @@ class Pair(BaseModel):
         kind: what kind of text the passage is.
         answer: its words; empty where the passage does not say.
         start: the answer's first character in the passage; -1 where it does not say.
+        group: pairs of one group never lie on both sides of a split; empty groups by the passage.
     """
 
     model_config = ConfigDict(strict=True, extra="ignore", frozen=True)
@@ -39,6 +40,7 @@ class Pair(BaseModel):
     question: str = Field(min_length=1, max_length=20_000)
     answer: str = Field("", max_length=20_000)
     start: int = Field(-1, ge=-1)
+    group: str = Field("", max_length=200)
 
     @model_validator(mode="after")
     def _stands_there(self) -> Self:
@@ -79,14 +81,15 @@ def made_up(count: int, seed: int) -> Iterator[Pair]:
     sources = [
         (module.__name__.rpartition(".")[2], pattern) for module in (prose, web) for _, pattern in module.PATTERNS
     ]
-    made = 0
+    made = records = 0
     while made < count:
         name, pattern = phrasing.pick(sources)
         for pair in _of_record(pattern(phrasing, names), name):
-            yield pair.model_copy(update={"id": f"{name}-{seed}-{made:06d}"})
+            yield pair.model_copy(update={"id": f"{name}-{seed}-{made:06d}", "group": f"{name}:{seed}-{records:06d}"})
             made += 1
             if made == count:
                 return
+        records += 1
 
 
 def _of_record(record: Record, kind: str) -> Iterator[Pair]:
@@ -133,6 +136,11 @@ def distractors(pairs: Sequence[Pair], *, share: float, seed: int) -> list[Pair]
             update = {"title": other.title, "passage": other.passage, "answer": "", "start": -1}
             others.append(pair.model_copy(update={**update, "id": f"{pair.id}+{other.id}"}))
     return others
+
+
+def group_of(pair: Pair) -> str:
+    """The group of a pair: its own, else its passage."""
+    return pair.group or pair.passage
 
 
 def fingerprint(pairs: Sequence[Pair]) -> str:

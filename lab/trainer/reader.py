@@ -6,6 +6,7 @@ The adapter's products (rank 16 on all linear layers) and the head are what ship
 import hashlib
 import math
 import random
+import shutil
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -27,11 +28,12 @@ from lab.trainer.reader_measure import BESIDE, content, measured
 from lab.trainer.reader_model import Example, Model, Recipe, batches, encode, loss
 from lab.trainer.schedule import progress, rate
 from services.kit.encoder import bundled_model, fingerprint
-from services.kit.reader import CARD, WEIGHTS, Card, Layout
+from services.kit.reader import CARD, MAX_SPAN_TOKENS, WEIGHTS, Card, Layout
 
 __all__ = ["Recipe", "Result", "check_target", "report", "train"]
 
 CHECKPOINTS = "checkpoints"
+DRAFT = "unmeasured"
 SPEED_STEPS = 20
 # The last part of a run with a time limit, for measuring.
 MEASURE_SHARE = 0.1
@@ -39,11 +41,13 @@ MEASURE_SHARE = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A finished run: what its weights are worth, and why it ended."""
+    """A finished run: what its weights are worth, why it ended, and how many of its pairs no window could teach."""
 
     card: Card
     steps: int
     stopped: Stop
+    pairs: int
+    left_out: int
 
 
 def train(
@@ -71,7 +75,7 @@ def train(
     """
     began = time.monotonic()
     base = base or bundled_model()
-    learnt, kept_back = dataset.split(items, lambda pair: pair.passage, share=recipe.held_out_share, seed=recipe.seed)
+    learnt, kept_back = dataset.split(items, pairs.group_of, share=recipe.held_out_share, seed=recipe.seed)
     training = [*learnt, *pairs.distractors(learnt, share=recipe.distractors, seed=recipe.seed)]
     chooser = random.Random(recipe.seed)  # noqa: S311 - repeatable is the point
     held_out = chooser.sample(kept_back, min(len(kept_back), recipe.held_out))
@@ -102,12 +106,15 @@ def train(
     with without_denormals():
         stopped = run.go()
     card = Card(base=fingerprint(base), made_from=pairs.sources(items))
-    write(target, model, card)
+    # Measuring takes minutes, in which the target may be served: it keeps the weights that it has.
+    draft = folder / DRAFT
+    write(draft, model, card)
     on_progress(Progress("measuring", 0, len(held_out)))
     doubtful = near.doubtful()[: recipe.held_out]
-    card = measured(target, held_out, doubtful, card, base, threads=recipe.threads, on_progress=on_progress)
+    card = measured(draft, held_out, doubtful, card, base, threads=recipe.threads, on_progress=on_progress)
     write(target, model, card)
-    return Result(card, run.step, stopped)
+    shutil.rmtree(draft, ignore_errors=True)
+    return Result(card, run.step, stopped, len(training), len(training) - len(examples))
 
 
 def _weights(folder: Path) -> dict[str, torch.Tensor]:
@@ -133,7 +140,9 @@ def report(result: Result) -> list[str]:
             f"{scores[f'{prefix}_right']:.3f}, wrong {scores[f'{prefix}_wrong']:.3f} of all"
         )
 
+    left_out = f"{result.left_out} of {result.pairs} pairs were not taught: their answer is in no window as a span"
     return [
+        *([f"{left_out} of {MAX_SPAN_TOKENS} tokens or fewer"] if result.left_out else []),
         f"{result.steps} steps; temperature {card.temperature:.1f}, threshold {card.threshold:.2f}; measured on "
         f"{scores['pairs']:.0f} pairs of other passages",
         line("own", "one passage"),

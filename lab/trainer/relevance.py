@@ -28,7 +28,8 @@ _STOP_WORDS = frozenset(_SAY_NOTHING.split())
 _BESIDE_NUMBERS = "percent pct usd us dollar dollars euro euros cents year years time times about around over"
 _UNITS = frozenset(_BESIDE_NUMBERS.split())
 _OF_NUMBERS = frozenset((*SMALL, *TENS, *MULTIPLES, *SUFFIXES))
-_YES_NO = frozenset(("yes", "no", "true", "false"))
+# What begins with such a word may be a name: No Country for Old Men, No. 10.
+_YES_NO = re.compile(r"(?:yes|no|true|false)(?:[,;:]|\.(?!\s*\d)|\s(?:it|he|she|they|there|this|that)\b|$)")
 _ITEMS = re.compile(r"\s*(?:,|;|\n|\band\b|&)\s*")
 
 
@@ -67,7 +68,7 @@ def holds(contexts: Sequence[str], gold: str, query: str) -> bool:
     texts = [plain(context) for context in contexts if context.strip()]
     if not answer or not texts:
         return False
-    if answer.split()[0].strip(",.") in _YES_NO:
+    if _YES_NO.match(answer):
         return _about(texts, plain(query))
     question = frozenset(_content(plain(query)))
     return any(_has(text, answer, question) for text in texts) or _all_items(texts, answer, question)

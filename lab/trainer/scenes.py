@@ -100,6 +100,7 @@ def _of(scene: Scene) -> Iterator[Pair]:
                 question=question.question,
                 answer=answer.group() if answer else "",
                 start=answer.start() if answer else -1,
+                group=f"scene:{scene.id}",
             )
 
 

@@ -69,7 +69,8 @@ def fixed(base: Base, data: Data, recipe: Recipe, start: Path | None) -> dict[st
         BadModel: the adapter to begin with cannot be read.
     """
     began = f"{start.resolve().name} {adapter.digest(start)}" if start else ""
-    return {"base": base.name, "data": data.sha256, "start": began, **recipe.fixed()}  # type: ignore[dict-item]
+    model = {"base": base.name, "weights": base.fingerprint, "four_bit": base.four_bit}
+    return {**model, "data": data.sha256, "start": began, **recipe.fixed()}  # type: ignore[dict-item]
 
 
 def train(
@@ -143,6 +144,7 @@ class _Run:
     speeds: list[tuple[int, float]] = field(default_factory=list)
     stopped: Stop = ""
     overflows: int = 0
+    number_format: str = field(init=False)
     scaler: torch.amp.GradScaler = field(init=False)
     parameters: list[torch.nn.Parameter] = field(init=False)
     optimizer: torch.optim.AdamW = field(init=False)
@@ -150,6 +152,7 @@ class _Run:
     def __post_init__(self) -> None:
         self.parameters = list(self.learner.parameters.values())
         base = self.learner.base
+        self.number_format = base.number_format
         # What fp16 cannot hold of small gradients it holds of larger ones; other formats need no scale.
         self.scaler = torch.amp.GradScaler(base.device.type, enabled=base.model.dtype is torch.float16)
         self.optimizer = torch.optim.AdamW(
@@ -302,6 +305,9 @@ class _Run:
             tokens=self.tokens,
             best_step=self.best_step,
             waited=self.waited,
+            number_format=self.number_format,
+            scaler=self.scaler.state_dict(),
+            overflows=self.overflows,
             history=tuple(self.history),
             stopped=self.stopped,
         )
@@ -331,6 +337,11 @@ class _Run:
         if self.learner.base.device.type == "cuda" and "cuda" in random_states:
             torch.cuda.set_rng_state(random_states["cuda"], self.learner.base.device)
         state = saved.state
+        if state.scaler and self.scaler.is_enabled():
+            self.scaler.load_state_dict(state.scaler)
+        if self.number_format != state.number_format:
+            self._tell(note=f"begun in {state.number_format}, going on in {self.number_format}: the steps are others")
+        self.overflows, self.number_format = state.overflows, state.number_format
         self.step, self.tokens, self.waited = state.step, state.tokens, state.waited
         self.spent_before_s, self.begun_s, self.measure_s = state.spent_s, state.begun_s, state.measure_s
         self.best_step, self.best = state.best_step, saved.part("best")

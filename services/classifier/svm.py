@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from services.classifier.features import MAX_CHARS, NAMES, lexical
 from services.classifier.taxonomy import HEADS, Labels, Prediction
+from services.kit.files import whole
 
 MODE = "svm"
 MODEL = Path(__file__).parent / "model" / "classifier.npz"
@@ -198,7 +199,7 @@ class Svm:
         return [Labels(row, dict.fromkeys(row, MODE)) for row in rows]
 
     def save(self, path: Path) -> None:
-        """Write an .npz file."""
+        """Replace an .npz file, whole or not at all."""
         arrays: dict[str, NDArray[Any]] = {
             "format": np.array(FORMAT),
             "encoder": np.array(self.encoder),
@@ -218,7 +219,7 @@ class Svm:
             if head.ngrams is not None:
                 arrays |= {f"{name}.terms": np.array(list(head.ngrams.terms)), f"{name}.idf": head.ngrams.idf}
         path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("wb") as file:
+        with whole(path) as file:
             np.savez_compressed(file, **arrays)  # type: ignore[arg-type]  # no array is called `allow_pickle`
 
 

@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from pydantic import ValidationError
 from rich.table import Table
 
 from services.cli.console import fail, out, say, warn, write
-from services.cli.ending import PROBLEM, USAGE, ends
+from services.cli.ending import PROBLEM, USAGE, ends, wrong
 from services.cli.options import Concurrency, ShardOption, parse_shard
 from services.cli.settings import project_root
 from services.kit.caution import CALIBRATION_MINUTES, COSTS, Caution
@@ -124,11 +125,13 @@ def _own(
     from lab.evaluator import calibrate as fitting
     from lab.evaluator import generic
     from lab.evaluator.errors import EvaluatorError
-    from lab.evaluator.reliability import draw
     from services.gateway.confidence import DOMAINS, RANKS, RELEVANCE, SIGNALS
 
-    with ends(problem=(EvaluatorError, ValueError)):
-        generator = generator or ("" if to or ablate else _only_model(folders))
+    with ends(problem=(EvaluatorError, OSError, ValueError)):
+        if not (generator or ablate):
+            model = _only_model(folders, may_be_unknown=bool(to))
+            # A file that is named here is called as the generator.
+            generator = "" if to else model
         # A question of several runs has an answer in each, and a judgement of each.
         runs = [_judged(folder) for folder in folders]
         if ablate:
@@ -138,14 +141,13 @@ def _own(
         weighed = SIGNALS.keys() - RANKS - DOMAINS - RELEVANCE
         data = fitting.table([pair for run in runs for pair in run]).of_signals(weighed)
         say(
-            f"fitting on {data.answered.sum()} answers to {len(data.ids)} questions, half a minute of an idle core",
+            f"fitting on {data.answered.sum()} answers to {data.questions} questions, half a minute of an idle core",
             "dim",
         )
         fitted = fitting.fit(data)
         both = fitting.halves(data)
         others = [(folder, fitting.beside(both, _judged(folder))) for folder in compared]
         elsewhere = [(folder, fitting.apply(fitted, fitting.table(_judged(folder)))) for folder in apply_to]
-    draw(fitted, data, report)
     table = Table("fitted on", "reported on", "lines", "score", "right", "wrong", "all answers given")
     for name, half in zip((("one half", "the other"), ("the other", "the one")), both, strict=True):
         table.add_row(*name, _lines(half.fitted), *_numbers(half.earned))
@@ -163,18 +165,18 @@ def _own(
             cells = (f"{one.value:+.3f} [{one.low:+.2f}, {one.high:+.2f}]" for one in estimates)
             table.add_row(other.name, str(less.questions), *cells)
         out.print(table)
-    say(f"risk and coverage: {report / 'risk_coverage.png'}", "dim")
-    return _install(fitted, data, folders, generator, to or FITTED / f"{generator.rpartition('/')[2]}.json")
+    content = _install(fitted, data, folders, generator, to or FITTED / f"{generator.rpartition('/')[2]}.json")
+    _draw(fitted, data, report)
+    return content
 
 
 def _generic(folders: Sequence[Path], to: Path | None, report: Path, apply_to: Sequence[Path], *, ablate: bool) -> None:
     from lab.evaluator import calibrate as fitting
     from lab.evaluator import generic
     from lab.evaluator.errors import EvaluatorError
-    from lab.evaluator.reliability import draw
     from services.gateway.confidence import GENERIC, GENERIC_SIGNALS
 
-    with ends(problem=(EvaluatorError, ValueError)):
+    with ends(problem=(EvaluatorError, OSError, ValueError)):
         runs: defaultdict[str, list[tuple[Prediction, Judgement]]] = defaultdict(list)
         for folder in folders:
             runs[_only_model([folder])] += _judged(folder)
@@ -187,7 +189,6 @@ def _generic(folders: Sequence[Path], to: Path | None, report: Path, apply_to: S
         elsewhere = [
             (folder, fitting.apply(fitted, fitting.table(generic.ranked(_judged(folder))))) for folder in apply_to
         ]
-    draw(fitted, data, report)
     table = Table("fitted on", "reported on", "score", "right", "wrong", "all answers given")
     for name, earned in transferred.items():
         table.add_row("the others, other questions", name, *_numbers(earned))
@@ -196,6 +197,7 @@ def _generic(folders: Sequence[Path], to: Path | None, report: Path, apply_to: S
     out.print(table)
     _show_cautions(fitted, data)
     _install(fitted, data, folders, GENERIC, to or FITTED / f"{GENERIC}.json", generators=len(runs))
+    _draw(fitted, data, report)
 
 
 def _install(
@@ -203,13 +205,18 @@ def _install(
 ) -> bytes:
     from lab.evaluator.errors import WriteFailed
     from lab.evaluator.store import write_whole
+    from services.gateway.confidence import Confidence
 
     if fitted.invalid is None:
-        warn(f'"invalid question" is never answered: {data.invalid.sum()} of the questions are')
+        warn(f'"invalid question" is never answered: {data.only(data.invalid == 1).questions} of the questions are')
     runs = ", ".join(folder.resolve().name for folder in folders[:8])
     of = f" by {generators} generators" if generators > 1 else ""
-    fitted_on = f"{data.answered.sum()} answers{of} to {len(data.ids)} questions: {runs}"
+    fitted_on = f"{data.answered.sum()} answers{of} to {data.questions} questions: {runs}"
     heads = {"answer": fitted.answer, "invalid": fitted.invalid, "fitted_on": fitted_on, "generator": generator}
+    try:
+        Confidence.model_validate(heads)
+    except ValidationError as error:
+        fail(f"{to} is as it was, since the gateway would refuse this fit: {wrong(error)}", PROBLEM)
     content = json.dumps(heads, indent=1).encode() + b"\n"
     with ends(problem=(OSError, WriteFailed)):
         to.parent.mkdir(parents=True, exist_ok=True)
@@ -217,6 +224,14 @@ def _install(
     say(f"signals of the answer's head: {', '.join(fitted.answer['names']) or 'none, since all answers are alike'}")
     write(str(to))
     return content
+
+
+def _draw(fitted: "Fitted", data: "Data", report: Path) -> None:
+    from lab.evaluator.reliability import draw
+
+    with ends(problem=(OSError,)):
+        draw(fitted, data, report)
+    say(f"risk and coverage: {report / 'risk_coverage.png'}", "dim")
 
 
 def _ablate(data: "Data", report: Path) -> None:
@@ -262,8 +277,8 @@ def _judged(folder: Path) -> "list[tuple[Prediction, Judgement]]":
     return [(line, verdicts[line.id]) for line in predictions if line.id in verdicts]
 
 
-def _only_model(folders: Sequence[Path]) -> str:
-    """The one model that all runs were made with.
+def _only_model(folders: Sequence[Path], *, may_be_unknown: bool = False) -> str:
+    """The one model that all runs were made with; empty where they name none and that is allowed.
 
     Raises:
         ValueError: the runs name several models, of which one may be an adapter, or none.
@@ -275,10 +290,10 @@ def _only_model(folders: Sequence[Path]) -> str:
         mesh = RunFolder(folder).info().mesh
         names = [mesh["answers_by"]] if mesh.get("answers_by") else mesh.get("generator")
         models.update(map(str, names) if isinstance(names, list) else ())
-    if len(models) != 1:
+    if len(models) > 1 or not (models or may_be_unknown):
         several = f": the runs saw {', '.join(sorted(models))}" if models else ""
         raise ValueError(f"say whose answers these are, --generator MODEL or MODEL+ADAPTER{several}")
-    return models.pop()
+    return models.pop() if models else ""
 
 
 def _lines(fitted: "Fitted", caution: Caution = "balanced") -> str:

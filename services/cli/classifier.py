@@ -35,7 +35,7 @@ def train(
     from services.classifier.svm import MODEL
 
     folder = to or MODEL.parent
-    with ends(usage=(DataError,), problem=(ValueError,)), err.status("training"):
+    with ends(usage=(DataError,), problem=(OSError, ValueError)), err.status("training"):
         card = fit(folder, data=data or (), calibrate=calibrate or (), generator=generator, sample=sample, progress=say)
     table = Table("head", "accuracy", "macro-F1", "ECE", "threshold", title="validation, by templates kept back")
     for head, scores in card["validation"].items():
@@ -59,6 +59,6 @@ def evaluate(
     root = EvaluatorSettings().eval_data
     if root is None:
         fail("CRAGMESH_EVAL_DATA is not set, so there are no questions; nothing was measured", USAGE)
-    with ends(problem=(ModelError, ValueError)):
+    with ends(problem=(ModelError, OSError, ValueError)):
         report = evaluation.evaluate(root, to, generator=generator, sample=sample, say=say)
     write(report.markdown())

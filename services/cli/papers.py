@@ -86,6 +86,7 @@ def _papers(
     from lab.evaluator.store import write_whole
     from lab.papers import ablation, report
     from lab.papers import data as reading
+    from services.gateway.papers.query_forms import FORMS
 
     with ends(
         usage=(BadSource, BadRun),
@@ -118,6 +119,8 @@ def _papers(
             )
             with err.status("tuning on all questions"):
                 choice = ablation.tune(pools, benchmark, list(pools), tuned_on=about)
+            if unweighed := [form for form in FORMS if not choice.weights.counts(form)]:
+                warn(f"these forms have no weight, since there was no list of them: {', '.join(unweighed)}")
             write_whole(to, (choice.weights.model_dump_json(indent=1) + "\n").encode())
             paths.append(to)
     for path in paths:

@@ -41,7 +41,8 @@ def prose(
 
     data = running.Files(to)
     again = "the same command goes on from what is written"
-    with ends(unreachable=(ServiceFailure,), problem=(TrainerError,), hint=": is the generator up?", again=again):
+    ending = ends(unreachable=(ServiceFailure,), problem=(TrainerError,), hint=": is the generator up?", again=again)
+    with ending, data.alone():
         data.open()
         if data.items < count:
             with ProgressLog(counting(), LOG_S, begin_s=LOG_S) as log:

@@ -43,8 +43,9 @@ def synthesise(
     shard: ShardOption = "",
 ) -> None:
     """Make up questions with facts, answers and programs to learn from; none of them comes from a benchmark."""
-    from lab.trainer import dataset
-    from lab.trainer.errors import BadDataset, WriteFailed
+    from lab.evaluator.settings import EvaluatorSettings
+    from lab.trainer import dataset, labelling
+    from lab.trainer.errors import BadDataset, BadLabels, WriteFailed
 
     if task not in TASKS:
         raise typer.BadParameter(f"{task!r} is none of {', '.join(TASKS)}", param_hint="--task")
@@ -58,7 +59,8 @@ def synthesise(
     if near_share + scene_share + (prose_share if prose else 0) > 1:
         raise typer.BadParameter("the shares are more than all", param_hint="--scene-share")
     share = parse_shard(shard)
-    with ends(problem=(BadDataset,)):
+    with ends(problem=(BadDataset, BadLabels)):
+        labelling.allowed([prose] if prose else [], EvaluatorSettings().eval_data)
         shares = {"prose_share": prose_share, "near_share": near_share, "scene_share": scene_share}
         source = examples(task, show or count, seed, share, domain=domain, prose=prose, **shares)
         if show:

@@ -109,8 +109,9 @@ def sft(
     options = locals() | {"time_limit_s": time_limit * 60 or None}
     _set_libraries()
     # torch and transformers take seconds to import, which no other command should wait for.
+    from lab.evaluator.settings import EvaluatorSettings
     from lab.trainer import adapter as adapters
-    from lab.trainer import card, dataset, model
+    from lab.trainer import card, dataset, labelling, model
     from lab.trainer import sft as training
     from lab.trainer.errors import BadDataset, BadTarget, TrainerError
     from lab.trainer.recipe import Recipe
@@ -124,6 +125,7 @@ def sft(
     with ends(usage=(BadDataset, BadTarget), problem=(TrainerError,), again=AGAIN):
         # Hours before it is written.
         adapters.check_target(target, folder)
+        labelling.allowed(data, EvaluatorSettings().eval_data)
         examples = dataset.sample(dataset.read(data, task=task), limit, recipe.seed)
         say(f"{len(examples)} examples; reading {path}", "dim")
         loaded = model.load(path, name=name, threads=recipe.threads, four_bit=four_bit)
@@ -177,13 +179,15 @@ def reader(
     from lab.trainer import near as dense
     from lab.trainer import reader as teaching
     from lab.trainer.errors import BadDataset, BadTarget, TrainerError
+    from lab.trainer.synthesise.reading import articles
 
     recipe = _recipe(teaching.Recipe, options)
     target = weights or folder / "weights"
     with ends(usage=(BadDataset, BadTarget), problem=(TrainerError,), again=AGAIN):
         teaching.check_target(target, folder)
         labelling.allowed(data or [], EvaluatorSettings().eval_data)
-        items = [*dataset.sample(pairs.read(data or []), limit, seed), *pairs.made_up(made_up, seed)]
+        given = [articles.grouped(pair) for pair in pairs.read(data or [])]
+        items = [*dataset.sample(given, limit, seed), *pairs.made_up(made_up, seed)]
         items += dataset.sample(dense.pairs(dense.TAUGHT), near, seed) if near else []
         items += dataset.sample(scenes.pairs(), scene, seed) if scene else []
         counts = ", ".join(f"{count} {kind}" for kind, count in pairs.sources(items).items())

@@ -114,6 +114,7 @@ class Calibration:
         self._files: dict[str, _File] = {}
         self._installed: dict[str, Fitted] = {}
         self._folder_problem = ""
+        self._ignored: tuple[str, ...] = ()
         self._distributions: dict[str, dict[str, Distribution]] = {}
         self._read()
 
@@ -177,9 +178,9 @@ class Calibration:
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """The folder and the files that cannot be used, each with the reason."""
+        """The folder and the files that are not used, each with the reason."""
         broken = (f"{name}: {file.problem}" for name, file in sorted(self._files.items()) if file.problem)
-        return (*filter(None, (self._folder_problem,)), *broken)
+        return (*filter(None, (self._folder_problem,)), *broken, *self._ignored)
 
     async def watch(self) -> None:
         """Scan the folder every LOOK_S, until cancelled."""
@@ -205,9 +206,12 @@ class Calibration:
         if problem and problem != self._folder_problem:
             log.error("confidences cannot be read", detail=problem)
         files = {path.name: file for path in paths[:MAX_FILES] if (file := self._read_file(path))}
+        installed, ignored = _choose(files)
+        if ignored and ignored != self._ignored:
+            log.warning("confidences are not used", detail="; ".join(ignored))
         # One assignment each: requests read them meanwhile.
-        self._files, self._folder_problem = files, problem
-        self._installed = {file.fitted.name: file.fitted for file in files.values() if file.fitted}
+        self._files, self._folder_problem, self._ignored = files, problem, ignored
+        self._installed = installed
 
     def _read_file(self, path: Path) -> _File | None:
         earlier = self._files.get(path.name)
@@ -227,6 +231,22 @@ class Calibration:
             return _File(stamp, last_good, parsed)
         log.info("confidence read", file=path.name, generator=parsed.name, fitted_on=parsed.model.fitted_on)
         return _File(stamp, parsed)
+
+
+def _choose(files: Mapping[str, _File]) -> tuple[dict[str, Fitted], tuple[str, ...]]:
+    """The confidence of each generator, and what is wrong with other files of its name.
+
+    The file that is called as its generator wins, else the newest: a backup beside it keeps the generator's name.
+    """
+    fitted = {name: file.fitted for name, file in files.items() if file.fitted}
+    ranked = sorted(fitted, key=lambda name: (name == f"{fitted[name].name}.json", files[name].stamp or (), name))
+    chosen = {fitted[name].name: name for name in ranked}
+    ignored = tuple(
+        f"{name}: also says it is of {one.name}; {chosen[one.name]} is used"
+        for name, one in sorted(fitted.items())
+        if chosen[one.name] != name
+    )
+    return {generator: fitted[name] for generator, name in chosen.items()}, ignored
 
 
 def parse(path: Path) -> Fitted | str:

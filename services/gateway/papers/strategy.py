@@ -20,7 +20,7 @@ from services.gateway.papers.candidates import Candidate, Pool, search
 from services.gateway.papers.enhance import Prompts, enhance
 from services.gateway.papers.ensemble import rank
 from services.gateway.papers.feedback import DOCUMENTS, feedback_words
-from services.gateway.papers.query_forms import FEEDBACK, QUESTION, Form, appended
+from services.gateway.papers.query_forms import ANSWER, FEEDBACK, KEYWORDS, QUESTION, Form, appended
 from services.gateway.papers.rescore import rescore
 from services.gateway.papers.weights import EQUAL, Weights
 from services.gateway.question import Question
@@ -79,8 +79,10 @@ async def find_papers(
     text = clean.question(request.query, request.body)
     context = Context(Question(text, datetime.now(UTC), filters=request.filters), run, mesh, settings)
     retrieval = Retrieval(request.collection, {QUESTION: text})
+    # Weights that were tuned without a generator give its forms none: it need not be waited for.
+    enhanced = request.enhance and weights.counts(KEYWORDS, ANSWER)
     async with in_time(run, mesh.speed, task="papers"):
-        await gather(context, PROMPTS, retrieval, enhanced=request.enhance, rescored=request.rescore)
+        await gather(context, PROMPTS, retrieval, enhanced=enhanced, rescored=request.rescore)
     response = PapersResponse(
         papers=await asyncio.to_thread(ranking, retrieval.pool, weights, request.top_n),
         forms={str(form): text for form, text in retrieval.forms.items()},

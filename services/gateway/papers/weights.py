@@ -40,6 +40,10 @@ class Weights(BaseModel):
         row = self.weights.get(RESCORER if role == RESCORER else source, self.weights.get(ANY_ENCODER, {}))
         return row.get(form, 0.0)
 
+    def counts(self, *forms: str) -> bool:
+        """Whether a list of any of these forms may have a weight."""
+        return not self.weights or any(row.get(form, 0.0) > 0 for row in self.weights.values() for form in forms)
+
     @classmethod
     def read(cls, path: Path | None = None) -> "Weights":
         """The weights of a file; the shipped ones when None.

@@ -4,7 +4,7 @@ import json
 import pickle
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import pytest
@@ -115,6 +115,21 @@ def test_lexical_features_name_what_they_see() -> None:
     assert {"total", "year", "quarter", "comparison", "comparative", "yesterday", "possessive"} <= features
     assert "superlative" not in features
     assert lexical([]).shape == (0, len(NAMES))
+
+
+def test_a_model_stays_where_another_cannot_be_written(
+    tmp_path: Path, model: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(file: BinaryIO, **_: object) -> None:
+        file.write(b"PK")
+        raise OSError(28, "No space left on device")
+
+    model.svm.save(tmp_path / "m.npz")
+    monkeypatch.setattr(np, "savez_compressed", full)
+    with pytest.raises(OSError, match="No space left"):
+        model.svm.save(tmp_path / "m.npz")
+    assert [path.name for path in tmp_path.iterdir()] == ["m.npz"]
+    load(tmp_path / "m.npz")
 
 
 Arrays = dict[str, np.ndarray[Any, Any]]

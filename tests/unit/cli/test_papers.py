@@ -57,6 +57,7 @@ def test_tuning_measures_and_writes_weights(benchmark: Path, tmp_path: Path) -> 
     assert result.exit_code == 0, result.output
     found_weights = Weights.read(weights)
     assert found_weights.of("bm25", "question") > 0
+    assert "no weight, since there was no list of them: keywords, answer" in " ".join(result.output.split())
     assert "village: 4 questions" in found_weights.tuned_on
     summary = json.loads((out / "report" / "summary.json").read_text())
     assert summary["steps"]["bm25 alone"]["MAP@20"] == 1.0

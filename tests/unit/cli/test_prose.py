@@ -9,6 +9,7 @@ import httpx
 import pytest
 from typer.testing import CliRunner
 
+from lab.trainer.synthesise.reading.run import Files
 from services.cli.ending import PROBLEM, UNREACHABLE
 from services.cli.main import app
 from services.kit import client
@@ -63,6 +64,17 @@ def test_a_server_that_is_not_there_is_told(tmp_path: Path, monkeypatch: pytest.
     result = run(tmp_path / "prose.jsonl")
     assert result.exit_code == UNREACHABLE
     assert "is the generator up?" in " ".join(result.output.split())
+
+
+def test_a_file_that_another_process_writes_is_left_to_it(generator: FakeGenerator, tmp_path: Path) -> None:
+    path = tmp_path / "new" / "prose.jsonl"
+    with Files(path).alone():
+        path.write_text('{"half a')
+        result = run(path, "--count", "8")
+        assert result.exit_code == PROBLEM
+        assert "another process is writing it" in " ".join(result.output.split())
+        assert path.read_text() == '{"half a'
+    assert run(path, "--count", "8").exit_code == 0
 
 
 def test_a_file_of_something_else_is_refused(generator: FakeGenerator, tmp_path: Path) -> None:

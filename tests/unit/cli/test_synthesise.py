@@ -244,7 +244,15 @@ def test_shares_that_are_more_than_all_are_refused() -> None:
     assert "more than all" in refused.output
 
 
-def test_prose_is_for_answers_and_must_be_prose(prose: Path, tmp_path: Path) -> None:
+def test_shares_that_round_up_are_all_and_no_more() -> None:
+    rendered = list(examples("answer", 3, 3, near_share=0.5, scene_share=0.5))
+    assert [example.source for example in rendered].count("near:3") == 2
+    assert len(rendered) == 3
+
+
+def test_prose_is_for_answers_and_must_be_prose_that_nothing_is_measured_by(
+    prose: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     result = run("--task", "kg-api", "--prose", str(prose))
     assert result.exit_code == 2
     assert "--prose" in result.output
@@ -254,6 +262,10 @@ def test_prose_is_for_answers_and_must_be_prose(prose: Path, tmp_path: Path) -> 
     kept_back = run("--prose", str(articles.SAMPLE))
     assert kept_back.exit_code == 1
     assert "sample" in kept_back.output
+    monkeypatch.setenv("CRAGMESH_EVAL_DATA", str(prose.parent))
+    evaluation = run("--prose", str(prose))
+    assert evaluation.exit_code == 1
+    assert "evaluation data" in evaluation.output
 
 
 def test_programs_are_rendered_for_the_adapter() -> None:

@@ -91,6 +91,15 @@ def test_labels_of_a_run_follow_db3(tmp_path: Path, source: Path, made_run: Path
     assert [(turn.role, turn.content) for turn in example.messages] == [(one.role, one.content) for one in served]
 
 
+def test_lines_that_give_no_label_are_counted(tmp_path: Path, source: Path, made_run: Path) -> None:
+    asked = source.read_text()
+    source.write_text(f"{asked}torn\n{json.dumps(QUESTIONS[0] | {'id': 'z'})}\n")
+    result = run("labels", source, "--run", made_run, "--out", tmp_path / "labels.jsonl")
+    assert result.exit_code == 0, result.output
+    assert "1  left out: not in the run" in result.output
+    assert "1  left out: not JSON" in result.output
+
+
 def test_labels_without_a_run_or_of_another_or_damaged_one_are_refused(
     tmp_path: Path, source: Path, made_run: Path
 ) -> None:
@@ -117,6 +126,9 @@ def test_evaluation_data_is_never_learnt_from(
     result = run("labels", source, "--run", made_run, "--out", tmp_path / "x")
     assert result.exit_code == 1
     assert "evaluation data" in result.output
+    taught = run("sft", save_data(tmp_path / "data.jsonl", 60), "--out", tmp_path / "run", "--base", tmp_path, *SMALL)
+    assert taught.exit_code == PROBLEM
+    assert "evaluation data" in taught.output
     with pytest.raises(BadLabels):
         labelling.allowed([tmp_path / "a" / ".." / "b.jsonl"], tmp_path)
 

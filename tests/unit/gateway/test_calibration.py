@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import random
 from pathlib import Path
 from typing import Any
@@ -142,6 +143,27 @@ def test_a_file_is_called_as_its_generator_says_and_a_folder_in_its_place_is_nam
     models = Calibration(tmp_path)
     assert models.own("mine", "answer")
     assert [problem.partition(":")[0] for problem in models.problems] == ["folder.json"]
+
+
+@pytest.mark.parametrize(
+    ("older", "newer", "used"),
+    [("mine.json", "mine.old.json", "mine.json"), ("old.json", "anew.json", "anew.json")],
+    ids=["called-as-its-generator", "the-newest"],
+)
+def test_of_two_files_of_one_generator_one_is_used_and_the_other_named(
+    tmp_path: Path, older: str, newer: str, used: str
+) -> None:
+    for number, name in enumerate((older, newer)):
+        put(tmp_path, name, heads(0.3) | {"generator": "org/mine", "fitted_on": name})
+        os.utime(tmp_path / name, (number, number))
+    models = Calibration(tmp_path)
+    (other,) = {older, newer} - {used}
+    assert models.health("mine").fitted_on == used
+    assert models.problems == (f"{other}: also says it is of mine; {used} is used",)
+    assert models.problems[0] in models.health("mine").detail
+    (tmp_path / other).unlink()
+    models._read()
+    assert not models.problems
 
 
 def test_it_is_said_whose_confidence_there_is_and_what_to_do_without(shipped: dict[str, Confidence]) -> None:

@@ -1,5 +1,6 @@
 """Lines of prose that belong together: those on one passage, the passages of one article, a question and its twins."""
 
+import re
 from collections.abc import Sequence
 from importlib.resources import files
 
@@ -8,6 +9,10 @@ from lab.trainer.synthesise.reading import briefs, filters
 
 # Lines that nothing is taught: confidences are fitted on questions about them.
 SAMPLE = files("lab.trainer") / "data" / "prose" / "sample.jsonl"
+
+# A brief's name, the seed and its number, and a line's id: its brief's, how the question came about, and a number.
+BRIEF = r"\d{1,12}-\d{1,12}"
+LINE = rf"{BRIEF}-(?:q|open|swap|cut)\d+"
 
 
 def brief(line: Pair) -> str:
@@ -19,6 +24,13 @@ def article(line: Pair) -> str:
     """The article that a line's passage belongs to."""
     seed, _, index = brief(line).partition("-")
     return f"{seed}-{briefs.article(int(index))}"
+
+
+def grouped(pair: Pair) -> Pair:
+    """A pair in the group of its article, where its id is a line's of prose."""
+    if pair.group or not re.fullmatch(LINE, pair.id):
+        return pair
+    return pair.model_copy(update={"group": f"prose:{article(pair)}"})
 
 
 def telling(pair: Pair, others: Sequence[Pair], answer: str = "") -> list[Pair]:

@@ -79,6 +79,8 @@ def generate(pairs: Sequence[Pair], count: int, seed: int) -> list[Record]:
 
 def mingled(about_prose: Sequence[Record], count: int, seed: int) -> Iterator[Record]:
     """So many records, those about prose at random places among made-up ones."""
+    # Shares of which several round up are one or two more than all.
+    about_prose = about_prose[:count]
     rng = random.Random(f"mingled:{seed}")  # noqa: S311 - reproducible, not secret
     made_up = answers.generate(count - len(about_prose), seed)
     places = set(rng.sample(range(count), len(about_prose)))

@@ -1,12 +1,14 @@
 """A run that writes passages until its time is over; after a kill it goes on from the finished passages."""
 
 import asyncio
+import fcntl
 import hashlib
 import itertools
 import json
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
@@ -14,7 +16,7 @@ from typing import TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from lab.trainer import files
-from lab.trainer.errors import BadDataset, TrainerError
+from lab.trainer.errors import BadDataset, BadTarget, TrainerError
 from lab.trainer.pairs import Pair
 from lab.trainer.synthesise.reading import articles
 from lab.trainer.synthesise.reading.briefs import draw
@@ -26,8 +28,6 @@ from services.kit.errors import BadReply, ServiceFailure
 MAX_FAILURES = 40
 PAUSE_S = 1.0
 SAMPLE_LINES = 200
-# A brief's name: the seed and its number.
-BRIEF = r"\d{1,12}-\d{1,12}"
 Line = TypeVar("Line", bound=BaseModel)
 
 
@@ -40,7 +40,7 @@ class Item(Pair):
 
     model_config = ConfigDict(extra="forbid")
 
-    id: str = Field(pattern=rf"^{BRIEF}-(?:q|open|swap|cut)\d+$")
+    id: str = Field(pattern=rf"^{articles.LINE}$")
 
 
 class Entry(BaseModel):
@@ -48,7 +48,7 @@ class Entry(BaseModel):
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
 
-    brief: str = Field(pattern=rf"^{BRIEF}$")
+    brief: str = Field(pattern=rf"^{articles.BRIEF}$")
     model: str = ""
     kept: int
     rejected: dict[str, int]
@@ -94,10 +94,27 @@ class Files:
     def journal(self) -> Path:
         return self.path.with_name(f"{self.path.stem}.journal.jsonl")
 
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Keep the files for this process.
+
+        Raises:
+            BadTarget: another process writes them.
+            WriteFailed: they cannot be written.
+        """
+        with files.naming(self.path):
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            journal = self.journal.open("ab")
+        with journal:
+            try:
+                fcntl.flock(journal, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:
+                raise BadTarget(f"{self.path}: another process is writing it") from error
+            yield
+
     def open(self) -> None:
         """Read both files, without a last line that a kill cut short."""
         with files.naming(self.path):
-            self.path.parent.mkdir(parents=True, exist_ok=True)
             for item in _read(self.path, Item, "item of prose"):
                 self.done.add(articles.brief(item))
                 self.items += 1
@@ -111,7 +128,7 @@ class Files:
             WriteFailed: the disk took no more.
         """
         with files.naming(self.path):
-            _append(self.path, "".join(item.model_dump_json() + "\n" for item in outcome.items))
+            _append(self.path, "".join(item.model_dump_json(exclude={"group"}) + "\n" for item in outcome.items))
             entry = Entry(brief=brief, model=model, kept=len(outcome.items), rejected=dict(outcome.rejected))
             _append(self.journal, entry.model_dump_json() + "\n")
         self.items += len(outcome.items)

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import time
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -199,6 +200,19 @@ async def test_weights_come_from_a_file(corner: Corner, tmp_path: Any) -> None:
         response = await ask(gateway)
     weights = {(score["source"], score["form"]): score["weight"] for score in response["papers"][0]["scores"]}
     assert {key for key, weight in weights.items() if weight} == {("letters", "question")}
+
+
+@pytest.mark.parametrize(("form", "calls"), [("question", 0), ("answer", 2)])
+async def test_the_generator_is_asked_only_for_what_has_a_weight(
+    corner: Corner, tmp_path: Path, form: str, calls: int
+) -> None:
+    file = tmp_path / "weights.json"
+    file.write_text(json.dumps({"weights": {"letters": {"question": 1.0}, "*": {form: 1.0, "keywords": 0.0}}}))
+    async with corner.gateway(papers_weights=file) as gateway:
+        response = await ask(gateway)
+    assert response["usage"]["llm_calls"] == calls
+    assert response["degraded"] == []
+    assert response["papers"]
 
 
 @pytest.mark.parametrize(

@@ -4,12 +4,15 @@ import json
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 from lab.classifier.synthesise import digest
 from lab.classifier.train import best_threshold, familiarity, folds_of, validation_groups
 from services.classifier.examples import read_questions
 from services.classifier.svm import CARD, MODEL, load
 from services.classifier.taxonomy import HEADS
+from services.cli.ending import PROBLEM
+from services.cli.main import app
 
 
 def test_validation_has_a_fifth_of_the_groups_of_every_file_and_all_labels() -> None:
@@ -53,6 +56,16 @@ def test_trust_fades_away_from_everything_known() -> None:
     assert known.of(strange, ["some words"])[0] == 0
     assert known.of(vectors[:1], ["some words"])[0] == 1
     assert known.of(vectors[:1], ["12 34"])[0] == 0
+
+
+def test_a_folder_that_cannot_be_written_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("lab.classifier.fit.fit", full)
+    result = CliRunner().invoke(app, ["classifier", "train"])
+    assert result.exit_code == PROBLEM
+    assert "No space left on device" in result.output
 
 
 def test_the_card_is_about_the_shipped_data_and_model() -> None:

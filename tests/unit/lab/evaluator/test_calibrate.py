@@ -1,14 +1,17 @@
 """The fitted confidence: its thresholds earn what they can, and nothing is reported on what it was fitted on."""
 
+import json
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 from lab.evaluator.calibrate import (
     MIN_ANSWERS,
+    MIN_SCALE,
     Fitted,
     Half,
     Table,
@@ -26,7 +29,8 @@ from lab.evaluator.calibrate import (
 )
 from lab.evaluator.judge.verdict import Outcome
 from lab.evaluator.reliability import draw
-from lab.evaluator.store import Judgement, Prediction
+from lab.evaluator.store import Judgement, Prediction, RunFolder, RunInfo
+from services.cli.main import app
 from services.kit.caution import COSTS
 
 pytestmark = pytest.mark.usefixtures("few_folds")
@@ -254,5 +258,66 @@ def test_the_answers_of_several_generators_to_a_question_are_in_one_fold() -> No
         invalid=np.zeros(240, np.int64),
         ids=np.array([f"q{at % 120}" for at in range(240)]),
     )
-    held_out = fit_all(twice).right
+    fitted = fit_all(twice)
+    held_out = fitted.right
     assert abs(held_out[twice.right == 1].mean() - held_out[twice.right == 0].mean()) < 0.1
+    # Nor is the strength chosen by such a fold: names are to have next to no weight.
+    assert max(np.abs(fitted.answer["weights"])) < 0.3
+    assert twice.questions == 120
+
+
+@pytest.mark.parametrize("step", [1e-7, 1e-4])
+def test_a_signal_that_hardly_varies_makes_no_file_that_the_gateway_refuses(step: float) -> None:
+    data = cheap()[0]
+    noise = -step * np.random.default_rng(3).integers(0, 5, 240)
+    fitted = fit_all(replace(data, signals=np.where(np.array(data.names) == "noise", noise[:, None], data.signals)))
+    assert ("noise" in fitted.answer["names"]) == (step > MIN_SCALE)
+    assert min(fitted.answer["scales"]) > MIN_SCALE
+    assert np.isfinite(list(fitted.answer["thresholds"].values())).all()
+    assert np.isfinite(fitted.right).all()
+
+
+def weighed_run(folder: Path, generator: str) -> Path:
+    """A run whose support tells which of its answers are right."""
+    run = RunFolder(folder)
+    run.begin(RunInfo(settings={}, mesh={"answers_by": generator}, finished=True))
+    chance = np.random.default_rng(4)
+    lines = [
+        answer(f"q{at}", support=support).model_copy(update={"prediction": "a" if chance.random() < support else "b"})
+        for at, support in enumerate(chance.random(60))
+    ]
+    run.predictions_file.write_text("".join(line.model_dump_json() + "\n" for line in lines))
+    return folder
+
+
+def calibrate(*words: str | Path, code: int = 0) -> str:
+    result = CliRunner().invoke(app, ["calibrate", *map(str, words)])
+    assert result.exit_code == code, result.output
+    assert isinstance(result.exception, SystemExit | None), result.exception
+    return result.output
+
+
+def test_runs_of_two_generators_are_pooled_only_under_a_name_that_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lab.evaluator.calibrate.COSTLY", {})
+    runs = [weighed_run(tmp_path / name, name) for name in ("alpha", "beta")]
+    file, report = tmp_path / "both.json", tmp_path / "report"
+    assert "the runs saw alpha, beta" in calibrate(*runs, "--out", file, "--report", report, code=1)
+    assert not file.exists()
+    calibrate(*runs, "--out", file, "--report", report, "--generator", "both")
+    assert json.loads(file.read_bytes())["fitted_on"].startswith("120 answers to 60 questions")
+
+
+def test_a_fit_is_installed_though_its_pictures_cannot_be_drawn_and_never_one_that_the_gateway_refuses(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lab.evaluator.calibrate.COSTLY", {})
+    run, file, taken = weighed_run(tmp_path / "run", "alpha"), tmp_path / "alpha.json", tmp_path / "taken"
+    taken.touch()
+    assert "taken" in calibrate(run, "--out", file, "--report", taken, code=1)
+    assert "taken" in calibrate(run, "--ablate", "--report", taken, code=1)
+    good = file.read_bytes()
+    monkeypatch.setattr("lab.evaluator.calibrate.best_thresholds", lambda *_: dict.fromkeys(COSTS, float("nan")))
+    assert "the gateway would refuse this fit" in calibrate(run, "--out", file, "--report", tmp_path / "new", code=1)
+    assert file.read_bytes() == good

@@ -44,6 +44,7 @@ def test_the_plain_layout(plain: Path) -> None:
         "query-id\tcorpus-id\tscore\nq1\td1\t3\n",
         "q1 0 d1 3\n",
         "q1\tQ0\td1\t3\n\n",
+        "q1 0 d1 2.5\n",
     ],
 )
 def test_qrels_in_any_of_their_forms(tmp_path: Path, table: str) -> None:
@@ -52,7 +53,15 @@ def test_qrels_in_any_of_their_forms(tmp_path: Path, table: str) -> None:
     assert read_qrels(path) == {"q1": {"d1": 3}}
 
 
-@pytest.mark.parametrize("table", ["q1 0 d1\n", "q1 0 d1 much\n", "q1\n", "query_id\tdoc_id\tgrade\nq1\n"])
+def test_any_grade_above_0_is_relevant(tmp_path: Path) -> None:
+    path = tmp_path / "qrels"
+    path.write_text("q1 0 a 0.5\nq1 0 b 0.0\nq1 0 c -0.5\n")
+    assert read_qrels(path) == {"q1": {"a": 1, "b": 0, "c": 0}}
+
+
+@pytest.mark.parametrize(
+    "table", ["q1 0 d1\n", "q1 0 d1 much\n", "q1 0 d1 inf\n", "q1\n", "query_id\tdoc_id\tgrade\nq1\n"]
+)
 def test_what_is_no_judgement_is_refused(tmp_path: Path, table: str) -> None:
     path = tmp_path / "qrels"
     path.write_text(table)

@@ -1,14 +1,17 @@
 """Number formats of the base model while an adapter is taught."""
 
 import importlib.util
+import shutil
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
 import torch
 
-from lab.trainer import model, sft
+from lab.trainer import card, model, sft
 from lab.trainer.errors import BadModel
+from lab.trainer.progress import Progress
 from lab.trainer.recipe import Recipe
 from services.kit.precision import choose_precision
 from tests.unit.lab.trainer.tiny import NAME, examples, recipe
@@ -40,6 +43,42 @@ def test_in_fp16_the_loss_is_scaled_and_the_adapter_learns(
     losses = [point.loss for point in result.state.history if point.loss is not None]
     assert sum(losses[-3:]) < 0.9 * sum(losses[:3])
     assert all(parameter.dtype is torch.float32 for parameter in result.learner.parameters.values())
+
+
+def test_a_run_in_fp16_that_goes_on_keeps_its_scale(
+    monkeypatch: pytest.MonkeyPatch, model_folder: Path, tmp_path: Path
+) -> None:
+    # A scale that is to be found first, as that of a real model is.
+    scaler = partial(torch.amp.GradScaler, init_scale=2.0**24)
+    monkeypatch.setattr(torch.amp, "GradScaler", scaler)
+    format_now = torch.float16
+    monkeypatch.setattr(model, "number_format", lambda *_, **__: (torch.device("cpu"), format_now, str(format_now)))
+    told: list[Progress] = []
+
+    def run(name: str, stop: int = 0, *, resume: bool = False) -> sft.Result:
+        def tell(now: Progress) -> None:
+            told.append(now)
+            if stop and now.phase == "training" and now.done == stop and not now.note:
+                raise KeyboardInterrupt
+
+        base = model.load(model_folder, name=NAME, threads=1)
+        given = recipe(score_examples=1, dropout=0.0, checkpoint_steps=3, accumulation=1)
+        return sft.train(base, examples(60), given, tmp_path / name, on_progress=tell, resume=resume)
+
+    whole = run("whole").state
+    assert whole.scaler["scale"] != 2.0**24
+    with pytest.raises(KeyboardInterrupt):
+        run("cut", stop=5)
+    shutil.copytree(tmp_path / "cut", tmp_path / "elsewhere")
+    resumed = run("cut", resume=True).state
+    assert resumed.scaler == whole.scaler
+    assert [point.loss for point in resumed.history] == pytest.approx(
+        [point.loss for point in whole.history], nan_ok=True
+    )
+    format_now = torch.float32
+    other = run("elsewhere", resume=True)
+    assert any("begun in float16, going on in float32" in now.note for now in told)
+    assert "begun in float16" in card.card("answer", other)
 
 
 def test_four_bit_is_refused_in_words_without_cuda(model_folder: Path) -> None:

@@ -70,6 +70,17 @@ def test_a_yes_can_be_known_where_the_question_is_spoken_of() -> None:
     assert not holds(["A recipe for bread."], "no", query)
 
 
+@pytest.mark.parametrize("gold", ["No", "no.", "Yes, since 1702", "true", "No, it was 1702", "no they are not"])
+def test_a_yes_or_a_no_is_known_from_what_the_question_is_about(gold: str) -> None:
+    assert holds(["The keepers of Velmora run a harbour."], gold, QUERY)
+
+
+@pytest.mark.parametrize("gold", ["No Country for Old Men", "No Doubt", "True Grit", "Yes Man", "No. 10"])
+def test_a_name_that_begins_like_a_yes_or_a_no_stands_in_the_text(gold: str) -> None:
+    assert not holds(["The keepers of Velmora run a harbour."], gold, QUERY)
+    assert holds([f"It is {gold}."], gold, QUERY)
+
+
 def test_dates_and_numbers_are_found_however_they_are_written() -> None:
     assert len(days_in(plain("2024-02-13, Feb 13th, 2024 and 13 february 2024"))) == 1
     assert days_in("2024-13-45 99999999") == set()

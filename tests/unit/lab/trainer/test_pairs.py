@@ -1,14 +1,17 @@
 """Pairs of the extractive reader: what is read and refused, what is made up, and how they are kept apart."""
 
 import json
+import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from lab.trainer import pairs
+from lab.trainer import dataset, near, pairs, scenes
 from lab.trainer.errors import BadDataset
 from lab.trainer.pairs import Pair
+from lab.trainer.synthesise.reading import articles
 
 LINE: dict[str, Any] = {
     "id": "a",
@@ -69,6 +72,30 @@ def test_made_up_pairs_are_the_same_for_a_seed_and_of_both_kinds(made: list[Pair
     assert 0.2 < sum(bool(pair.answer) for pair in made) / len(made) < 0.8
     assert len({pair.id for pair in made}) == len(made)
     assert set(pairs.sources(made)) == {"prose", "web"}
+
+
+@pytest.mark.parametrize("source", ["prose", "dense", "scenes", "made up"])
+def test_what_belongs_together_stands_on_one_side_of_a_split(made: list[Pair], source: str) -> None:
+    """An article's passages and their twins, a scene's contexts, a record's passages, each told by other means."""
+    sources: dict[str, tuple[Callable[[], list[Pair]], Callable[[Pair], str]]] = {
+        "prose": (lambda: list(map(articles.grouped, pairs.read([Path(str(articles.SAMPLE))]))), articles.article),
+        "dense": (lambda: near.pairs(near.TAUGHT), lambda pair: re.split(r"\.|-near", pair.id)[0]),
+        "scenes": (lambda: scenes.pairs(scenes.FITTED), lambda pair: pair.id.rpartition(".")[0]),
+        "made up": (lambda: made, lambda pair: pair.group),
+    }
+    read, belongs = sources[source]
+    items = read()
+    assert len({pair.passage for pair in items}) > len(set(map(belongs, items))) > 20
+    learnt, held_out = dataset.split(items, pairs.group_of, share=0.2, seed=0)
+    assert learnt
+    assert held_out
+    assert not set(map(belongs, learnt)) & set(map(belongs, held_out))
+
+
+def test_a_pair_of_ones_own_is_grouped_by_its_passage_unless_it_says_otherwise() -> None:
+    pair = articles.grouped(Pair.model_validate(LINE))
+    assert pairs.group_of(pair) == pair.passage
+    assert pairs.group_of(articles.grouped(pair.model_copy(update={"id": "4-1-q0", "group": "g"}))) == "g"
 
 
 def test_distractors_are_of_the_same_kind_and_do_not_hold_the_answer(made: list[Pair]) -> None:

@@ -127,6 +127,25 @@ def test_a_killed_run_goes_on_as_if_nothing_had_happened(base: Path, tmp_path: P
         run("killed", 3, resume=True)
 
 
+def test_a_run_that_is_killed_while_it_measures_leaves_the_served_weights(base: Path, tmp_path: Path) -> None:
+    def kill(now: Progress) -> None:
+        if now.phase == "measuring" and now.done == 3:
+            raise KeyboardInterrupt
+
+    def content() -> dict[str, bytes]:
+        return {path.name: path.read_bytes() for path in served.iterdir()}
+
+    served = tmp_path / "served"
+    train(examples(30), recipe(), tmp_path / "first", served, base=base)
+    before, second = content(), recipe(seed=1)
+    with pytest.raises(KeyboardInterrupt):
+        train(examples(30), second, tmp_path / "second", served, base=base, on_progress=kill)
+    assert content() == before
+    result = train(examples(30), second, tmp_path / "second", served, base=base, resume=True)
+    assert Card.model_validate_json(content()["reader.json"]) == result.card
+    assert [path.name for path in (tmp_path / "second").iterdir()] == [reader.CHECKPOINTS]
+
+
 def test_a_run_begins_with_the_weights_of_another(base: Path, tmp_path: Path) -> None:
     first = tmp_path / "first"
     train(examples(30), recipe(epochs=2), tmp_path, first, base=base)
@@ -166,6 +185,14 @@ def test_a_run_keeps_to_its_time(base: Path, tmp_path: Path) -> None:
     assert result.stopped == "time"
     assert result.steps < 100 * 3
     assert checkpoint.last(tmp_path / reader.CHECKPOINTS).state.stopped == "time"
+
+
+def test_pairs_that_no_window_can_teach_are_counted(base: Path, tmp_path: Path) -> None:
+    long = " ".join("word" for _ in range(40))
+    more = [Pair(passage=f"It is {long} {at}.", question="what?", answer=long, start=6) for at in range(10)]
+    result = train([*examples(30), *more], recipe(distractors=0.0), tmp_path, tmp_path / "weights", base=base)
+    assert 5 <= result.left_out <= 10
+    assert reader.report(result)[0].startswith(f"{result.left_out} of {result.pairs} pairs were not taught")
 
 
 def test_too_little_to_learn_from_is_said(base: Path, tmp_path: Path) -> None:

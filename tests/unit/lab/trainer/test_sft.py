@@ -96,6 +96,23 @@ def test_interrupted_at_a_checkpoint_the_rest_is_identical(fresh: Fresh, tmp_pat
     assert resumed.after == whole.result.after
 
 
+def test_masks_that_outgrow_their_pool_are_drawn_alike_after_a_kill(
+    fresh: Fresh, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Windows of a batch are larger than the pool, as with the default batches of a real model.
+    monkeypatch.setattr("lab.trainer.lora.POOL", 1 << 10)
+
+    def stop(now: Progress) -> None:
+        if now.phase == "training" and now.done == 4 and not now.note:
+            raise KeyboardInterrupt
+
+    given = recipe(dropout=0.2, score_examples=1, accumulation=1)
+    expected = losses(sft.train(fresh(), FEW, given, tmp_path / "whole"))
+    with pytest.raises(KeyboardInterrupt):
+        sft.train(fresh(), FEW, given, tmp_path / "cut", on_progress=stop)
+    assert losses(sft.train(fresh(), FEW, given, tmp_path / "cut", resume=True)) == pytest.approx(expected, rel=1e-6)
+
+
 def test_a_finished_run_resumed_is_finished_at_once(fresh: Fresh, copy: Path, whole: Run) -> None:
     again = sft.train(fresh(), DATA, recipe(), copy, resume=True)
     assert (again.state.history, again.state.stopped) == (whole.result.state.history, "epochs")
@@ -111,6 +128,12 @@ def test_a_checkpoint_of_another_training_or_unasked_for_is_refused(
 ) -> None:
     with pytest.raises(BadCheckpoint, match=named):
         sft.train(fresh(), DATA[:count], recipe(**change), whole.folder, resume=resume)
+
+
+def test_a_checkpoint_of_other_weights_of_the_same_name_is_refused(whole: Run, tmp_path: Path) -> None:
+    other = load(save_model(tmp_path / "other", seed=1), name=NAME, threads=1)
+    with pytest.raises(BadCheckpoint, match="another weights"):
+        sft.train(other, DATA, recipe(), whole.folder, resume=True)
 
 
 def test_a_damaged_checkpoint_is_passed_over(fresh: Fresh, copy: Path, whole: Run) -> None:
@@ -240,6 +263,18 @@ def test_a_run_can_begin_with_an_adapter(fresh: Fresh, tmp_path: Path, whole: Ru
     adapter.write(start, second.learner, second.best, {})
     with pytest.raises(BadCheckpoint, match="another start"):
         sft.train(fresh(), FEW, recipe(epochs=0.1), folder, start=start, resume=True)
+
+
+@pytest.mark.parametrize("alpha", [8, 32])
+def test_an_adapter_of_another_alpha_is_scaled_to_say_the_same(
+    fresh: Fresh, tmp_path: Path, whole: Run, alpha: int
+) -> None:
+    learner = adapt(fresh(), recipe(alpha=alpha))
+    adapter.write(tmp_path / "answer", whole.result.learner, whole.result.best, {})
+    tensors = adapter.read(tmp_path / "answer", learner)
+    for name, tensor in whole.result.best.items():
+        factor = recipe().alpha / alpha if ".lora_B." in name else 1.0
+        torch.testing.assert_close(tensors[name], tensor.bfloat16().float() * factor, msg=name)
 
 
 def test_an_adapter_that_does_not_fit_the_base_model_is_refused(fresh: Fresh, tmp_path: Path, whole: Run) -> None:

@@ -49,6 +49,7 @@ class Scripted(Writer):
 
 def opened(path: Path) -> Files:
     data = Files(path)
+    path.parent.mkdir(exist_ok=True)
     data.open()
     return data
 
