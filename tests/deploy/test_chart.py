@@ -8,7 +8,20 @@ from urllib.parse import urlsplit
 import pytest
 import yaml
 
-from tests.deploy.conftest import PROBE, ROOT, Manifest, container, lasting, of_kind, parse, pods, run, tool, validate
+from tests.deploy.conftest import (
+    PROBE,
+    ROOT,
+    Manifest,
+    container,
+    lasting,
+    of_kind,
+    parse,
+    pods,
+    run,
+    tool,
+    validate,
+    variables,
+)
 from tests.deploy.manifests import CHART, files, helm, template
 from tests.deploy.test_manifests import CUSTOM, VERSIONS
 
@@ -127,6 +140,7 @@ def test_stores_of_their_own_charts_take_the_place_of_ours(tmp_path: Path) -> No
         "services": {
             "kg": {"env": {"CRAGMESH_KG_DATABASE": None}, "secrets": {"CRAGMESH_KG_DATABASE": "cragmesh-kg/url"}},
         },
+        "jobs": {"graph-loader": {"enabled": True}},
     }
     manifests = render(tmp_path, values)
     assert not {"qdrant", "valkey"} & pods(manifests).keys()
@@ -141,10 +155,12 @@ def test_stores_of_their_own_charts_take_the_place_of_ours(tmp_path: Path) -> No
     assert not {"qdrant", "qdrant-backup"} & pods(alone).keys()
     for name in ("retriever", "gateway", "kg"):
         assert ELSEWHERE[0] in policy(manifests, name)["egress"]
-    (database,) = (
-        entry for entry in container(pods(manifests)["kg"])["env"] if entry["name"] == "CRAGMESH_KG_DATABASE"
-    )
-    assert database["valueFrom"]["secretKeyRef"] == {"name": "cragmesh-kg", "key": "url", "optional": True}
+    # A loader without a database would fill a file that goes with its pod.
+    for name, optional in (("kg", True), ("graph-loader", False)):
+        database = variables(pods(manifests)[name])["CRAGMESH_KG_DATABASE"]
+        assert database["valueFrom"]["secretKeyRef"] == {"name": "cragmesh-kg", "key": "url", "optional": optional}
+    guide = (ROOT / "deploy" / "helm" / "values" / "postgresql.yaml").read_text()
+    assert "create secret generic cragmesh-kg --from-literal=url=" in guide
 
 
 @pytest.mark.parametrize(
