@@ -1,6 +1,7 @@
 """The chart: what its values add and take away, and that deploy/k8s is what it renders."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -8,6 +9,8 @@ from urllib.parse import urlsplit
 import pytest
 import yaml
 
+from lab.capacity.plan import ON_CARDS, plan
+from services.gateway.settings import GatewaySettings
 from tests.deploy.conftest import (
     PROBE,
     ROOT,
@@ -191,6 +194,28 @@ def test_gateways_find_valkey_and_a_secret_wins(tmp_path: Path) -> None:
     # A container's own variables go before those of `envFrom`, and one whose optional secret is missing is left out.
     (own,) = (entry for entry in container(pods(manifests)["gateway"])["env"] if entry["name"] == "CRAGMESH_VALKEY_URL")
     assert own["valueFrom"]["secretKeyRef"] == {"name": "cragmesh-valkey", "key": "url", "optional": True}
+
+
+def test_a_plan_over_the_values_of_t4s_takes_the_cards_that_it_prices(tmp_path: Path) -> None:
+    deployment = plan(100, 10**7)
+    file = tmp_path / "mesh.json"
+    file.write_text(json.dumps(deployment.values()))
+    manifests = parse(template("--values", str(CHART / "values-t4.yaml"), "--values", str(file)))
+    workloads = of_kind(manifests, "Deployment")
+    cards = {
+        name: workloads[name]["spec"]["replicas"] * int(container(pod)["resources"]["limits"].get("nvidia.com/gpu", 0))
+        for name, pod in pods(manifests).items()
+        if name in deployment.replicas
+    }
+    assert {name for name, number in cards.items() if number} == ON_CARDS
+    assert sum(cards.values()) == deployment.cards
+    assert "tolerations" not in pods(manifests)["retriever"]["spec"]
+    (line,) = re.findall(r"^# +(qdrant: .*)$", (ROOT / "deploy/helm/values/qdrant.yaml").read_text(), re.MULTILINE)
+    assert deployment.values()["qdrant"] == yaml.safe_load(line)["qdrant"]
+    peers = [labels for rule in policy(manifests, "retriever")["egress"] for labels in _labels(rule)]
+    assert deployment.values()["qdrant"]["cluster"] in peers
+    largest = plan(1e6, 10**7).replicas["gateway"]
+    assert GatewaySettings(gateways=largest).gateways == largest
 
 
 def test_names_monitoring_and_clients_are_whose_the_cluster_has(tmp_path: Path) -> None:

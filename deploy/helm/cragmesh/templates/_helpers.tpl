@@ -53,7 +53,7 @@ securityContext:
   fsGroup: 10001
   fsGroupChangePolicy: OnRootMismatch
   seccompProfile: {type: RuntimeDefault}
-{{- if index (.s.resources.limits | default dict) "nvidia.com/gpu" }}
+{{- if index (.s.resources.limits | default dict) "nvidia.com/gpu" | int }}
 {{- with .root.Values.gpu }}
 {{- with .nodeSelector }}
 nodeSelector: {{- toYaml . | nindent 2 }}
