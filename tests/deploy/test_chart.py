@@ -27,6 +27,7 @@ from tests.deploy.conftest import (
 )
 from tests.deploy.manifests import CHART, files, helm, template
 from tests.deploy.test_manifests import CUSTOM, VERSIONS
+from tests.deploy.test_observability import OPTIONAL_JOBS
 
 ELSEWHERE = [{"to": [{"namespaceSelector": {}}], "ports": [{"protocol": "TCP", "port": 8080}]}]
 
@@ -91,7 +92,8 @@ def test_all_that_can_be_switched_on_is_valid(tmp_path: Path) -> None:
     assert "replicas" not in of_kind(manifests, "Deployment")["generator"]["spec"]
     for item in [*of_kind(manifests, "ServiceMonitor").values(), *of_kind(manifests, "PrometheusRule").values()]:
         assert item["metadata"]["labels"]["release"] == "stack"
-    assert json.loads(of_kind(manifests, "ConfigMap")["cragmesh-dashboard"]["data"]["cragmesh.json"])["title"]
+    board = json.loads(of_kind(manifests, "ConfigMap")["cragmesh-dashboard"]["data"]["cragmesh.json"])
+    assert board["title"] == "Cragmesh"
     (route,) = of_kind(manifests, "HTTPRoute").values()
     (listener,) = of_kind(manifests, "Gateway")["gateway"]["spec"]["listeners"]
     assert [parent["name"] for parent in route["spec"]["parentRefs"]] == ["gateway"]
@@ -194,6 +196,18 @@ def test_gateways_find_valkey_and_a_secret_wins(tmp_path: Path) -> None:
     # A container's own variables go before those of `envFrom`, and one whose optional secret is missing is left out.
     (own,) = (entry for entry in container(pods(manifests)["gateway"])["env"] if entry["name"] == "CRAGMESH_VALKEY_URL")
     assert own["valueFrom"]["secretKeyRef"] == {"name": "cragmesh-valkey", "key": "url", "optional": True}
+
+
+@pytest.mark.parametrize("elsewhere", [(), ("generator",), ("reranker", "kg")])
+def test_nobody_is_woken_for_a_service_that_is_elsewhere(tmp_path: Path, elsewhere: tuple[str, ...]) -> None:
+    monitoring = {"serviceMonitors": True, "alerts": True}
+    services = {name: {"enabled": False} for name in elsewhere}
+    manifests = render(tmp_path, {"services": services, "monitoring": monitoring})
+    (rules,) = (item["spec"] for item in of_kind(manifests, "PrometheusRule").values())
+    expressions = [rule["expr"] for group in rules["groups"] for rule in group["rules"]]
+    missed = {job for text in expressions for job in re.findall(r'absent\(up\{job="(\w+)"}\)', text)}
+    assert missed == of_kind(manifests, "ServiceMonitor").keys() - OPTIONAL_JOBS
+    assert 'up{job="generator"} == 0' in str(expressions)
 
 
 def test_a_plan_over_the_values_of_t4s_takes_the_cards_that_it_prices(tmp_path: Path) -> None:

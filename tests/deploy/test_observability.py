@@ -15,6 +15,7 @@ import pytest
 import yaml
 
 from services.cli.contracts import APPS
+from services.gateway.access import QUESTIONS
 from services.kit.telemetry import Metrics
 from tests.deploy import exported
 from tests.deploy.conftest import ROOT, run, tool
@@ -93,6 +94,30 @@ def test_alerts_and_dashboards_ask_for_labels_that_services_export() -> None:
         # Each alternative, and what is left out too: a service that is misspelt is not left out.
         for word in value.split("|") if label in known else ():
             assert exported.ANY in known[label] or word in known[label], f"{name}{{{label}{operator}{value}}}"
+
+
+def test_questions_count_by_whatever_door_they_come() -> None:
+    doors = [
+        (matchers, set(value.split("|")))
+        for name, matchers in selectors()
+        if name.startswith("cragmesh_request")
+        for label, operator, value in matchers
+        if label == "route"
+    ]
+    late = [routes for matchers, routes in doors if ("status", "=", "504") in matchers]
+    assert late == [QUESTIONS] * 2
+    # Of the others `/papers` writes no answer, and `/mcp` also tells at once which tools there are.
+    assert all(routes in (QUESTIONS, {"/answer", "/v1/chat/completions"}) for _, routes in doors)
+    assert len(doors) == 8
+
+
+def test_the_dashboard_reads_the_prometheus_that_there_is() -> None:
+    text = (FOLDER / "grafana/dashboards/cragmesh.json").read_text()
+    board = json.loads(text)
+    (variable,) = board["templating"]["list"]
+    assert (variable["type"], variable["query"]) == ("datasource", "prometheus")
+    sources = set(re.findall(r'"type": "prometheus",\s+"uid": "([^"]*)"', text))
+    assert sources == {f"${{{variable['name']}}}"}
 
 
 def test_stages_that_are_asked_for_are_observed_with_all_their_labels() -> None:
