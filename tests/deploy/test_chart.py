@@ -131,6 +131,16 @@ def test_a_generator_elsewhere_has_a_way_to_it(tmp_path: Path) -> None:
     assert asking == {"gateway", "classifier", "kg"}
 
 
+def test_an_egress_proxy_is_reached_by_the_searcher_alone(tmp_path: Path) -> None:
+    proxy = [{"to": [{"ipBlock": {"cidr": "10.0.4.7/32"}}], "ports": [{"protocol": "TCP", "port": 3128}]}]
+    network = {"external": {"proxy": proxy, "web": []}}
+    manifests = render(tmp_path, {"services": {"searcher": {"enabled": True}}, "network": network})
+    policies = of_kind(manifests, "NetworkPolicy")
+    assert [name for name in policies if proxy[0] in policies[name]["spec"].get("egress", [])] == ["searcher"]
+    ways = policy(manifests, "searcher")["egress"]
+    assert not [entry for rule in ways for entry in rule["ports"] if entry["port"] in (80, 443)]
+
+
 def _labels(rule: Manifest) -> list[Manifest]:
     peers = rule.get("from", []) + rule.get("to", [])
     return [peer["podSelector"]["matchLabels"] for peer in peers if "podSelector" in peer]
@@ -262,6 +272,7 @@ def test_models_come_as_an_image_without_a_claim(tmp_path: Path) -> None:
     [
         ({"services": {"generator": {"replica": 2}}}, "additional properties 'replica' not allowed"),
         ({"services": {"gatway": {"enabled": True, "port": 1}}}, "gatway"),
+        ({"services": {"kg": {"port": 9004}}}, "/services/kg/port"),
         ({"image": {"tag": "latest"}}, "/image/tag"),
         ({"models": {"from": "image"}}, "/models/image/reference"),
         ({"models": {"load": {"enabled": True, "hub": {"a": "b/c"}}}}, "/models/from"),

@@ -170,7 +170,7 @@ def test_the_configuration_is_valid_and_scrapes_every_service() -> None:
     for name, job in jobs.items():
         (found,) = job["dns_sd_configs"]
         assert found["names"] == [name]
-        assert re.search(rf"127\.0\.0\.1[:/]{found['port']}\b", services[name]["healthcheck"]["test"][-1]), name
+        assert re.search(rf"127\.0\.0\.1[:/]{found['port']}\b", str(services[name]["healthcheck"]["test"])), name
 
 
 def test_the_dashboards_queries_are_promql() -> None:
