@@ -1,7 +1,7 @@
 """`python -m services.kit.probe URL [SECONDS]` exits with 0 when a GET is answered with 2xx: our images' health check.
 
-The images have no curl, and one interpreter is there anyway. Standard library only, so that it starts in a twentieth of a
-second and runs beside any Python.
+The images have no curl, and one interpreter is there anyway. Standard library only, so that it starts in a twentieth of
+a second and runs beside any Python.
 """
 
 import sys
