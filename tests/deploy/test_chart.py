@@ -141,6 +141,19 @@ def test_an_egress_proxy_is_reached_by_the_searcher_alone(tmp_path: Path) -> Non
     assert not [entry for rule in ways for entry in rule["ports"] if entry["port"] in (80, 443)]
 
 
+def test_batches_reach_their_database_where_the_gateway_is_said_to_talk_to_it(tmp_path: Path) -> None:
+    usual = yaml.safe_load((CHART / "values.yaml").read_text())["services"]["gateway"]["talksTo"]
+    secrets = {"CRAGMESH_BATCHES_DATABASE": "cragmesh-batches/url"}
+    values = {
+        "services": {"gateway": {"secrets": secrets, "talksTo": [*usual, "database"]}},
+        "network": {"external": {"database": ELSEWHERE}},
+    }
+    manifests = render(tmp_path, values)
+    assert "valueFrom" in variables(pods(manifests)["gateway"])["CRAGMESH_BATCHES_DATABASE"]
+    assert ELSEWHERE[0] in policy(manifests, "gateway")["egress"]
+    assert ELSEWHERE[0] not in policy(render(tmp_path, {"network": values["network"]}), "gateway")["egress"]
+
+
 def _labels(rule: Manifest) -> list[Manifest]:
     peers = rule.get("from", []) + rule.get("to", [])
     return [peer["podSelector"]["matchLabels"] for peer in peers if "podSelector" in peer]

@@ -162,6 +162,17 @@ def test_a_probe_gives_up_before_its_check_does(compose: Manifest, compose_gpus:
             assert allowed - 1 <= (int(patience) if patience.isdigit() else TIMEOUT_S) < allowed, name
 
 
+def test_a_build_is_told_what_its_recipe_asks_for(compose: Manifest) -> None:
+    for name, service in compose["services"].items():
+        if "build" in service:
+            recipe = (ROOT / service["build"]["dockerfile"]).read_text()
+            # Several recipes share what they are told.
+            own = service["build"]["args"].keys() - compose["x-build-args"].keys()
+            assert own <= set(re.findall(r"^ARG (\w+)", recipe, re.MULTILINE)), name
+    args = compose["services"]["generator"]["build"]["args"]
+    assert args["HUB"] == "${CRAGMESH_GENERATOR_HUB:-0}", "a hub's name is a model too"
+
+
 def test_images_hold_torch_only_where_it_is_asked_for_and_that_for_cpus(
     compose: Manifest, compose_gpus: list[Manifest]
 ) -> None:
