@@ -111,8 +111,11 @@ include deploy/checks.mk tests/bench/measure.mk
 
 clean: ## Stop the mesh and remove what can be made again quickly.
 	@if [ -x $(BIN)/cragmesh ] && [ -d .run ]; then $(BIN)/cragmesh down; fi
-	rm -rf .run build out .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .run build .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -not -path './.venv*' -prune -exec rm -rf {} +
 
-distclean: clean ## Remove the environments and the models too.
-	rm -rf .venv .venv-bench .venv-generator .setup models ./*.egg-info
+# A manifest tells a prepared model. Beside those are collections, the graph, adapters and models of one's own.
+distclean: clean ## Remove the environments and the prepared models too.
+	rm -rf .venv* .setup models/.cache ./*.egg-info
+	@for manifest in models/*/manifest.json; do [ ! -f "$$manifest" ] || rm -rf "$$(dirname "$$manifest")"; done
+	@for kept in models/* out/*; do [ ! -e "$$kept" ] || echo "kept: $$kept"; done

@@ -30,6 +30,8 @@ setup(
     package_data={
         "": [*(f"*.{suffix}" for suffix in SUFFIXES.split()), "py.typed"],
         f"{below}services.generator": ["plugin/*/*"],
+        # Named by models: with a dot in a name a folder is no package.
+        f"{below}services.gateway.data.reports": ["*/*/*"],
         # A domain is a folder of data, no package.
         f"{below}services.kg.domains": ["*/*", "*/*/*"],
     },

@@ -21,6 +21,7 @@ HOURS = 730
 CELL_RATE = 5.0
 SIMULATED_S = 180.0
 ON_CARDS = frozenset({"reranker", "generator"})
+QDRANT_LABELS = {"app.kubernetes.io/name": "qdrant", "app.kubernetes.io/instance": "qdrant"}
 Assumptions = dict[str, tuple[float, str]]
 _COUNT = re.compile(r"(\d+(?:\.\d+)?)([kMGB]?)")
 _FACTORS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "B": 10**9}
@@ -89,10 +90,13 @@ class Plan:
         return sum(self.usd_month.values()) / (self.rate * HOURS * 3.6)
 
     def values(self) -> dict[str, Any]:
-        """Values for `deploy/helm/cragmesh`, without Qdrant's cluster, which has a chart of its own."""
+        """Values for `deploy/helm/cragmesh` over its values-t4.yaml, beside a Qdrant of `../values/qdrant.yaml`."""
         services: dict[str, Any] = {name: {"replicas": n, "autoscale": None} for name, n in self.replicas.items()}
         services["retriever"]["env"] = {"CRAGMESH_QDRANT_URL": "http://qdrant:6333"}
-        return {"services": services, "qdrant": {"enabled": False}}
+        # Cores, which are priced, in the place of that file's card.
+        share = {"cpu": f"{self.basis['cores_per_pod'][0]:g}", "nvidia.com/gpu": "0"}
+        services["retriever"]["resources"] = {"requests": dict(share), "limits": dict(share)}
+        return {"services": services, "qdrant": {"enabled": False, "cluster": dict(QDRANT_LABELS)}}
 
 
 def values_of(basis: Assumptions) -> dict[str, float]:

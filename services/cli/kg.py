@@ -63,7 +63,7 @@ def load(
     from services.kg.store.engine import open_store
 
     settings = settings_of(KgSettings)
-    with ends(usage=(BadMapping, BrokenDomain, UnknownFormat), problem=(LoadError, StoreError)):
+    with ends(usage=(BadMapping, BrokenDomain, UnknownFormat), problem=(LoadError, StoreError, OSError)):
         catalogue = read_catalogue(CATALOGUE, settings.kg_domains)
         if domain and domain not in catalogue.domains:
             fail(f"there is no domain {domain}: {', '.join(catalogue.domains)}", USAGE)

@@ -16,7 +16,9 @@ def plan(
     corpus: Annotated[str, typer.Option(help="Chunks of all collections: 500k, 10M, 1B.")],
     assumptions: Annotated[Path | None, typer.Option(help="What you know better: a copy of assumptions.yaml.")] = None,
     pictures: Annotated[Path | None, typer.Option(help="A folder for pictures; takes a minute.")] = None,
-    values: Annotated[bool, typer.Option("--values", help="Print the Helm chart's values and nothing else.")] = False,
+    values: Annotated[
+        bool, typer.Option("--values", help="Print the chart's values, over values-t4.yaml, and nothing else.")
+    ] = False,
 ) -> None:
     """Print a deployment, its cost, what is full first, what losing a region does, and each assumption."""
     with ends(usage=(ValueError,), problem=(OSError,)):
@@ -48,7 +50,7 @@ def plan(
         }.items():
             fates = ", ".join(f"{case.share(fate):.0%} {fate}" for fate in ("answered", "late", "refused"))
             write(f"{name}: median {case.quantile(0.5):.1f} s, p95 {case.quantile(0.95):.1f} s; {fates}")
-        write(f"\nValues of the chart:\n{plain(chart)}\nAssumptions:")
+        write(f"\nValues of the chart, over values-t4.yaml:\n{plain(chart)}\nAssumptions:")
         for name, (value, source) in inputs.items():
             write(plain(f"  {name} = {value:g}: {source}"))
         if pictures:

@@ -1,21 +1,21 @@
-"""`python -m services.kit.probe URL` exits with 0 when a GET is answered with 2xx: the health check of our images.
+"""`python -m services.kit.probe URL [SECONDS]` exits with 0 when a GET is answered with 2xx: our images' health check.
 
-They have no curl, and one interpreter is there anyway. Standard library only, so that it starts in a twentieth of a
-second and runs beside any Python.
+The images have no curl, and one interpreter is there anyway. Standard library only, so that it starts in a twentieth of
+a second and runs beside any Python.
 """
 
 import sys
 import urllib.error
 import urllib.request
 
-# Below the orchestrator's own time-out, so that the reason is printed before it kills us.
+# SECONDS is below the orchestrator's own time-out, so that the reason is printed before it kills us.
 TIMEOUT_S = 4.0
 
 
-def probe(url: str) -> str:
-    """Empty when the URL answers with 2xx, else the error."""
+def probe(url: str, timeout_s: float = TIMEOUT_S) -> str:
+    """Empty when the URL answers with 2xx in time, else the error."""
     try:
-        with urllib.request.urlopen(url, timeout=TIMEOUT_S) as reply:  # noqa: S310 - the operator's own URL
+        with urllib.request.urlopen(url, timeout=timeout_s) as reply:  # noqa: S310 - the operator's own URL
             reply.read()
     except urllib.error.HTTPError as error:
         with error:
@@ -26,9 +26,15 @@ def probe(url: str) -> str:
 
 
 def main() -> None:
-    if len(sys.argv) != 2 or not sys.argv[1].startswith(("http://", "https://")):
-        sys.exit("usage: python -m services.kit.probe URL")
-    if error := probe(sys.argv[1]):
+    match sys.argv[1:]:
+        case [url, *seconds] if url.startswith(("http://", "https://")) and [*map(str.isdigit, seconds)] in (
+            [],
+            [True],
+        ):
+            error = probe(url, *map(float, seconds))
+        case _:
+            sys.exit("usage: python -m services.kit.probe URL [SECONDS]")
+    if error:
         sys.exit(error)
 
 

@@ -1,6 +1,7 @@
 """The chart: what its values add and take away, and that deploy/k8s is what it renders."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -8,9 +9,25 @@ from urllib.parse import urlsplit
 import pytest
 import yaml
 
-from tests.deploy.conftest import PROBE, ROOT, Manifest, container, lasting, of_kind, parse, pods, run, tool, validate
+from lab.capacity.plan import ON_CARDS, plan
+from services.gateway.settings import GatewaySettings
+from tests.deploy.conftest import (
+    PROBE,
+    ROOT,
+    Manifest,
+    container,
+    lasting,
+    of_kind,
+    parse,
+    pods,
+    run,
+    tool,
+    validate,
+    variables,
+)
 from tests.deploy.manifests import CHART, files, helm, template
 from tests.deploy.test_manifests import CUSTOM, VERSIONS
+from tests.deploy.test_observability import OPTIONAL_JOBS
 
 ELSEWHERE = [{"to": [{"namespaceSelector": {}}], "ports": [{"protocol": "TCP", "port": 8080}]}]
 
@@ -75,7 +92,8 @@ def test_all_that_can_be_switched_on_is_valid(tmp_path: Path) -> None:
     assert "replicas" not in of_kind(manifests, "Deployment")["generator"]["spec"]
     for item in [*of_kind(manifests, "ServiceMonitor").values(), *of_kind(manifests, "PrometheusRule").values()]:
         assert item["metadata"]["labels"]["release"] == "stack"
-    assert json.loads(of_kind(manifests, "ConfigMap")["cragmesh-dashboard"]["data"]["cragmesh.json"])["title"]
+    board = json.loads(of_kind(manifests, "ConfigMap")["cragmesh-dashboard"]["data"]["cragmesh.json"])
+    assert board["title"] == "Cragmesh"
     (route,) = of_kind(manifests, "HTTPRoute").values()
     (listener,) = of_kind(manifests, "Gateway")["gateway"]["spec"]["listeners"]
     assert [parent["name"] for parent in route["spec"]["parentRefs"]] == ["gateway"]
@@ -113,6 +131,29 @@ def test_a_generator_elsewhere_has_a_way_to_it(tmp_path: Path) -> None:
     assert asking == {"gateway", "classifier", "kg"}
 
 
+def test_an_egress_proxy_is_reached_by_the_searcher_alone(tmp_path: Path) -> None:
+    proxy = [{"to": [{"ipBlock": {"cidr": "10.0.4.7/32"}}], "ports": [{"protocol": "TCP", "port": 3128}]}]
+    network = {"external": {"proxy": proxy, "web": []}}
+    manifests = render(tmp_path, {"services": {"searcher": {"enabled": True}}, "network": network})
+    policies = of_kind(manifests, "NetworkPolicy")
+    assert [name for name in policies if proxy[0] in policies[name]["spec"].get("egress", [])] == ["searcher"]
+    ways = policy(manifests, "searcher")["egress"]
+    assert not [entry for rule in ways for entry in rule["ports"] if entry["port"] in (80, 443)]
+
+
+def test_batches_reach_their_database_where_the_gateway_is_said_to_talk_to_it(tmp_path: Path) -> None:
+    usual = yaml.safe_load((CHART / "values.yaml").read_text())["services"]["gateway"]["talksTo"]
+    secrets = {"CRAGMESH_BATCHES_DATABASE": "cragmesh-batches/url"}
+    values = {
+        "services": {"gateway": {"secrets": secrets, "talksTo": [*usual, "database"]}},
+        "network": {"external": {"database": ELSEWHERE}},
+    }
+    manifests = render(tmp_path, values)
+    assert "valueFrom" in variables(pods(manifests)["gateway"])["CRAGMESH_BATCHES_DATABASE"]
+    assert ELSEWHERE[0] in policy(manifests, "gateway")["egress"]
+    assert ELSEWHERE[0] not in policy(render(tmp_path, {"network": values["network"]}), "gateway")["egress"]
+
+
 def _labels(rule: Manifest) -> list[Manifest]:
     peers = rule.get("from", []) + rule.get("to", [])
     return [peer["podSelector"]["matchLabels"] for peer in peers if "podSelector" in peer]
@@ -127,6 +168,7 @@ def test_stores_of_their_own_charts_take_the_place_of_ours(tmp_path: Path) -> No
         "services": {
             "kg": {"env": {"CRAGMESH_KG_DATABASE": None}, "secrets": {"CRAGMESH_KG_DATABASE": "cragmesh-kg/url"}},
         },
+        "jobs": {"graph-loader": {"enabled": True}},
     }
     manifests = render(tmp_path, values)
     assert not {"qdrant", "valkey"} & pods(manifests).keys()
@@ -141,10 +183,12 @@ def test_stores_of_their_own_charts_take_the_place_of_ours(tmp_path: Path) -> No
     assert not {"qdrant", "qdrant-backup"} & pods(alone).keys()
     for name in ("retriever", "gateway", "kg"):
         assert ELSEWHERE[0] in policy(manifests, name)["egress"]
-    (database,) = (
-        entry for entry in container(pods(manifests)["kg"])["env"] if entry["name"] == "CRAGMESH_KG_DATABASE"
-    )
-    assert database["valueFrom"]["secretKeyRef"] == {"name": "cragmesh-kg", "key": "url", "optional": True}
+    # A loader without a database would fill a file that goes with its pod.
+    for name, optional in (("kg", True), ("graph-loader", False)):
+        database = variables(pods(manifests)[name])["CRAGMESH_KG_DATABASE"]
+        assert database["valueFrom"]["secretKeyRef"] == {"name": "cragmesh-kg", "key": "url", "optional": optional}
+    guide = (ROOT / "deploy" / "helm" / "values" / "postgresql.yaml").read_text()
+    assert "create secret generic cragmesh-kg --from-literal=url=" in guide
 
 
 @pytest.mark.parametrize(
@@ -177,6 +221,40 @@ def test_gateways_find_valkey_and_a_secret_wins(tmp_path: Path) -> None:
     assert own["valueFrom"]["secretKeyRef"] == {"name": "cragmesh-valkey", "key": "url", "optional": True}
 
 
+@pytest.mark.parametrize("elsewhere", [(), ("generator",), ("reranker", "kg")])
+def test_nobody_is_woken_for_a_service_that_is_elsewhere(tmp_path: Path, elsewhere: tuple[str, ...]) -> None:
+    monitoring = {"serviceMonitors": True, "alerts": True}
+    services = {name: {"enabled": False} for name in elsewhere}
+    manifests = render(tmp_path, {"services": services, "monitoring": monitoring})
+    (rules,) = (item["spec"] for item in of_kind(manifests, "PrometheusRule").values())
+    expressions = [rule["expr"] for group in rules["groups"] for rule in group["rules"]]
+    missed = {job for text in expressions for job in re.findall(r'absent\(up\{job="(\w+)"}\)', text)}
+    assert missed == of_kind(manifests, "ServiceMonitor").keys() - OPTIONAL_JOBS
+    assert 'up{job="generator"} == 0' in str(expressions)
+
+
+def test_a_plan_over_the_values_of_t4s_takes_the_cards_that_it_prices(tmp_path: Path) -> None:
+    deployment = plan(100, 10**7)
+    file = tmp_path / "mesh.json"
+    file.write_text(json.dumps(deployment.values()))
+    manifests = parse(template("--values", str(CHART / "values-t4.yaml"), "--values", str(file)))
+    workloads = of_kind(manifests, "Deployment")
+    cards = {
+        name: workloads[name]["spec"]["replicas"] * int(container(pod)["resources"]["limits"].get("nvidia.com/gpu", 0))
+        for name, pod in pods(manifests).items()
+        if name in deployment.replicas
+    }
+    assert {name for name, number in cards.items() if number} == ON_CARDS
+    assert sum(cards.values()) == deployment.cards
+    assert "tolerations" not in pods(manifests)["retriever"]["spec"]
+    (line,) = re.findall(r"^# +(qdrant: .*)$", (ROOT / "deploy/helm/values/qdrant.yaml").read_text(), re.MULTILINE)
+    assert deployment.values()["qdrant"] == yaml.safe_load(line)["qdrant"]
+    peers = [labels for rule in policy(manifests, "retriever")["egress"] for labels in _labels(rule)]
+    assert deployment.values()["qdrant"]["cluster"] in peers
+    largest = plan(1e6, 10**7).replicas["gateway"]
+    assert GatewaySettings(gateways=largest).gateways == largest
+
+
 def test_names_monitoring_and_clients_are_whose_the_cluster_has(tmp_path: Path) -> None:
     cache = {"ipBlock": {"cidr": "169.254.20.10/32"}}
     clients = [{"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "ingress-nginx"}}}]
@@ -207,6 +285,7 @@ def test_models_come_as_an_image_without_a_claim(tmp_path: Path) -> None:
     [
         ({"services": {"generator": {"replica": 2}}}, "additional properties 'replica' not allowed"),
         ({"services": {"gatway": {"enabled": True, "port": 1}}}, "gatway"),
+        ({"services": {"kg": {"port": 9004}}}, "/services/kg/port"),
         ({"image": {"tag": "latest"}}, "/image/tag"),
         ({"models": {"from": "image"}}, "/models/image/reference"),
         ({"models": {"load": {"enabled": True, "hub": {"a": "b/c"}}}}, "/models/from"),

@@ -12,6 +12,7 @@ from pydantic_core import PydanticUndefined
 
 from services.cli.services import embedded
 from services.generator.launch import read_profile
+from services.kit.probe import TIMEOUT_S
 from services.kit.settings import MeshUrls
 from tests.deploy.conftest import PROBE, ROOT, SERVICES, Manifest, container, of_kind, pods, run, tool, variables
 from tests.deploy.known import EVERY, SETTINGS, all_names, bodies_mib, defaults, names, secrets
@@ -93,7 +94,10 @@ def test_only_the_gateway_and_the_dashboards_are_published_and_on_loopback(compo
     assert published.keys() == {"gateway", "prometheus", "grafana"}
     for ports in published.values():
         assert all(port.startswith("${CRAGMESH_PUBLISH:-127.0.0.1}:") for port in ports)
-    assert compose["services"]["searcher"]["networks"] == ["mesh", "outside"], "it alone has a way out"
+    ways_out = {name for name, network in compose["networks"].items() if not network.get("internal")}
+    reaching = {name for name, service in compose["services"].items() if ways_out & {*service["networks"]}}
+    assert reaching == {*published, "searcher", "searxng"}, "docs/search.md and docs/security.md name them"
+    assert compose["services"]["searcher"]["networks"] == ["mesh", "outside"]
     inside = {name for name, service in compose["services"].items() if service["networks"] == ["mesh"]}
     assert inside == {*SERVICES[1:], *JOBS, "qdrant", "valkey"}
     assert compose["networks"]["mesh"]["internal"] == "${CRAGMESH_MESH_INTERNAL:-true}"
@@ -117,7 +121,8 @@ def test_start_periods_are_those_of_the_command_line(compose: Manifest) -> None:
         check = compose["services"][service.name]["healthcheck"]
         assert seconds(check["start_period"]) == service.start_timeout_s, service.name
         path = "/health" if service.name == "generator" else "/readyz"
-        assert check["test"][-1] == f"http://127.0.0.1:{service.port}{path}"
+        (url, *_) = (word for word in check["test"] if word.startswith("http"))
+        assert url == f"http://127.0.0.1:{service.port}{path}"
 
 
 def test_the_gateway_waits_for_nobody_to_be_healthy(compose: Manifest) -> None:
@@ -146,6 +151,26 @@ def test_the_gateway_has_memory_for_the_bodies_that_it_takes(compose: Manifest) 
 def test_the_probe_is_found_where_the_wheel_is_installed(compose: Manifest) -> None:
     for name in set(OURS) - {"generator"}:
         assert compose["services"][name]["healthcheck"]["test"][:-1] == ["CMD", *PROBE], name
+
+
+def test_a_probe_gives_up_before_its_check_does(compose: Manifest, compose_gpus: list[Manifest]) -> None:
+    for document, name in product((compose, *compose_gpus), OURS):
+        check = document["services"].get(name, {}).get("healthcheck", {})
+        if "test" in check:
+            patience = check["test"][-1]
+            allowed = seconds(check.get("timeout") or compose["services"][name]["healthcheck"]["timeout"])
+            assert allowed - 1 <= (int(patience) if patience.isdigit() else TIMEOUT_S) < allowed, name
+
+
+def test_a_build_is_told_what_its_recipe_asks_for(compose: Manifest) -> None:
+    for name, service in compose["services"].items():
+        if "build" in service:
+            recipe = (ROOT / service["build"]["dockerfile"]).read_text()
+            # Several recipes share what they are told.
+            own = service["build"]["args"].keys() - compose["x-build-args"].keys()
+            assert own <= set(re.findall(r"^ARG (\w+)", recipe, re.MULTILINE)), name
+    args = compose["services"]["generator"]["build"]["args"]
+    assert args["HUB"] == "${CRAGMESH_GENERATOR_HUB:-0}", "a hub's name is a model too"
 
 
 def test_images_hold_torch_only_where_it_is_asked_for_and_that_for_cpus(

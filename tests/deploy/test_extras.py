@@ -14,7 +14,7 @@ from packaging.utils import canonicalize_name
 
 from tests.deploy.conftest import ROOT, run
 
-OURS = ("proto", "services")
+OURS = ("proto", "services", "lab")
 
 
 def _file(module: str) -> Path | None:
@@ -95,6 +95,21 @@ SMALL = ("retriever", "reranker", "classifier", "kg")
         # What runs encoders.
         *(("services.kit.onnx_backend", service) for service in SMALL),
         ("services.kit.torch_backend", "torch"),
+        # What commands of the Jobs' images import when they are called.
+        *(
+            (module, job)
+            for job in ("evaluator", "trainer")
+            for module in ("lab.trainer.synthesise.questions", "lab.trainer.synthesise.programs", "lab.draft")
+        ),
+        ("lab.evaluator.calibrate", "evaluator"),
+        ("lab.evaluator.ablation", "evaluator"),
+        ("lab.evaluator.report.files", "evaluator"),
+        ("lab.capacity.pictures", "evaluator"),
+        ("lab.classifier.fit", "evaluator"),
+        ("lab.papers.report", "evaluator"),
+        ("lab.trainer.sft", "trainer"),
+        ("lab.trainer.labelling", "trainer"),
+        ("lab.trainer.reader", "trainer"),
     ],
 )
 def test_an_extra_brings_all_that_its_modules_import(module: str, extra: str) -> None:

@@ -15,6 +15,7 @@ import pytest
 import yaml
 
 from services.cli.contracts import APPS
+from services.gateway.access import QUESTIONS
 from services.kit.telemetry import Metrics
 from tests.deploy import exported
 from tests.deploy.conftest import ROOT, run, tool
@@ -95,6 +96,30 @@ def test_alerts_and_dashboards_ask_for_labels_that_services_export() -> None:
             assert exported.ANY in known[label] or word in known[label], f"{name}{{{label}{operator}{value}}}"
 
 
+def test_questions_count_by_whatever_door_they_come() -> None:
+    doors = [
+        (matchers, set(value.split("|")))
+        for name, matchers in selectors()
+        if name.startswith("cragmesh_request")
+        for label, operator, value in matchers
+        if label == "route"
+    ]
+    late = [routes for matchers, routes in doors if ("status", "=", "504") in matchers]
+    assert late == [QUESTIONS] * 2
+    # Of the others `/papers` writes no answer, and `/mcp` also tells at once which tools there are.
+    assert all(routes in (QUESTIONS, {"/answer", "/v1/chat/completions"}) for _, routes in doors)
+    assert len(doors) == 8
+
+
+def test_the_dashboard_reads_the_prometheus_that_there_is() -> None:
+    text = (FOLDER / "grafana/dashboards/cragmesh.json").read_text()
+    board = json.loads(text)
+    (variable,) = board["templating"]["list"]
+    assert (variable["type"], variable["query"]) == ("datasource", "prometheus")
+    sources = set(re.findall(r'"type": "prometheus",\s+"uid": "([^"]*)"', text))
+    assert sources == {f"${{{variable['name']}}}"}
+
+
 def test_stages_that_are_asked_for_are_observed_with_all_their_labels() -> None:
     for name, matchers in selectors():
         if name.startswith("cragmesh_stage_seconds"):
@@ -145,7 +170,7 @@ def test_the_configuration_is_valid_and_scrapes_every_service() -> None:
     for name, job in jobs.items():
         (found,) = job["dns_sd_configs"]
         assert found["names"] == [name]
-        assert re.search(rf"127\.0\.0\.1[:/]{found['port']}\b", services[name]["healthcheck"]["test"][-1]), name
+        assert re.search(rf"127\.0\.0\.1[:/]{found['port']}\b", str(services[name]["healthcheck"]["test"])), name
 
 
 def test_the_dashboards_queries_are_promql() -> None:

@@ -5,14 +5,19 @@ import shutil
 import subprocess
 import sys
 import zipfile
+from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
 
 from services.cli import launcher
-from tests.deploy.conftest import ROOT
+from tests.deploy.conftest import ROOT, run, tool
 
 OTHERS = "somebody else's"
+# Weights, pages and records weigh much, and show nothing here.
+HEAVY = ("*.safetensors", "*.npz", "*.png", "*.jsonl", "recorded", "node_modules")
+# Of the images' recipes.
+NOT_INSTALLED = {"services/Dockerfile", "services/install.sh", "services/generator/Dockerfile"}
 
 
 @pytest.fixture(scope="module")
@@ -20,9 +25,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An environment's packages: the wheel's, and another's of the name `proto`."""
     source, made = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("wheel")
     for name in ("proto", "services", "lab"):
-        # Weights, pages and records weigh much, and show nothing here.
-        heavy = ("*.safetensors", "*.npz", "*.png", "*.jsonl", "recorded", "node_modules")
-        ignored = shutil.ignore_patterns("__pycache__", *heavy)
+        ignored = shutil.ignore_patterns("__pycache__", *HEAVY)
         shutil.copytree(ROOT / name, source / name, ignore=ignored)
     for name in ("pyproject.toml", "setup.py", "README.md"):
         shutil.copy(ROOT / name, source / name)
@@ -55,6 +58,19 @@ def test_the_wheel_installs_one_name(site: Path) -> None:
     assert {path.name for path in code.iterdir()} == {"proto", "services", "lab"}
     for data in ("services/kg/domains/movie/domain.yaml", "services/generator/plugin", "proto/openapi/gateway.json"):
         assert (code / data).exists(), data
+
+
+def test_the_wheel_has_every_file_of_the_checkout(site: Path) -> None:
+    tracked = run(tool("git"), "ls-files", "proto", "services", "lab").stdout.split()
+    wanted = {
+        name
+        for name in tracked
+        if not any(fnmatch(part, pattern) for part in name.split("/") for pattern in HEAVY)
+        and not name.startswith("services/cli/launcher/")
+    }
+    assert "services/gateway/data/reports/lab-1.5b/db3-crag_pages/summary.json" in wanted
+    code = site / "cragmesh" / "code"
+    assert {name for name in wanted if not (code / name).exists()} == NOT_INSTALLED
 
 
 def test_anothers_proto_is_not_ours(site: Path) -> None:

@@ -12,6 +12,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp_types import INVALID_PARAMS
 
 from proto.collections import CollectionInfo, Collections, SearchHit, SearchResponse
+from services.gateway.mcp.door import MAX_BODY
 from services.gateway.mesh import Mesh, NoCollection
 from tests.mesh.conftest import Services
 
@@ -150,3 +151,10 @@ async def test_a_collection_that_is_not_there_is_missing_by_name(services: Servi
 async def test_it_can_be_switched_off(services: Services) -> None:
     async with http_to(services, mcp=False) as http:
         assert (await http.post(URL, json={})).status_code == 404
+
+
+async def test_a_refusal_is_counted_by_its_route(services: Services) -> None:
+    async with http_to(services) as http:
+        assert (await http.post(URL, content=b" " * (MAX_BODY + 1))).status_code == 413
+        metrics = (await http.get("http://gateway/metrics")).text
+    assert 'cragmesh_requests_total{route="/mcp",service="gateway",status="413"} 1.0' in metrics

@@ -30,6 +30,8 @@ def error_of(problem: dict[str, Any]) -> dict[str, Any]:
 class McpDoor:
     """An ASGI endpoint whose server is built by the first request; `open` must be entered around all of them."""
 
+    path = PATH
+
     def __init__(self) -> None:
         self._first_request = asyncio.Event()
         self._app: asyncio.Future[Starlette] | None = None
@@ -42,6 +44,8 @@ class McpDoor:
             yield
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        # Metrics take a request's route from here, and Starlette's own routes leave it out.
+        scope["route"] = self
         self._first_request.set()
         if self._app is None:
             raise RuntimeError("the door is not open")

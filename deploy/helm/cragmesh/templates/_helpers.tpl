@@ -26,10 +26,11 @@ metadata:
 {{- if $at }}@{{ $at }}{{ else }}:{{ $of.tag | default .root.Chart.AppVersion }}{{ end }}
 {{- end }}
 
+{{/* Takes (dict "at" SECRET/KEY), and "needed" where no pod starts without it. */}}
 {{- define "secret" -}}
-{{- $parts := splitn "/" 2 . -}}
+{{- $parts := splitn "/" 2 .at -}}
 valueFrom:
-  secretKeyRef: {name: {{ $parts._0 }}, key: {{ $parts._1 }}, optional: true}
+  secretKeyRef: {name: {{ $parts._0 }}, key: {{ $parts._1 }}, optional: {{ not .needed }}}
 {{- end }}
 
 {{/* What every pod has in common: no rights, no token. */}}
@@ -52,7 +53,7 @@ securityContext:
   fsGroup: 10001
   fsGroupChangePolicy: OnRootMismatch
   seccompProfile: {type: RuntimeDefault}
-{{- if index (.s.resources.limits | default dict) "nvidia.com/gpu" }}
+{{- if index (.s.resources.limits | default dict) "nvidia.com/gpu" | int }}
 {{- with .root.Values.gpu }}
 {{- with .nodeSelector }}
 nodeSelector: {{- toYaml . | nindent 2 }}
@@ -108,12 +109,13 @@ lifecycle:
 {{- end }}
 
 {{- define "env" -}}
+{{- $needs := .s.needs | default list }}
 {{- range $name, $value := .s.env }}
 - {name: {{ $name }}, value: {{ $value | quote }}}
 {{- end }}
 {{- range $name, $secret := .s.secrets }}
 - name: {{ $name }}
-  {{- include "secret" $secret | nindent 2 }}
+  {{- include "secret" (dict "at" $secret "needed" (has $name $needs)) | nindent 2 }}
 {{- end }}
 {{- end }}
 
