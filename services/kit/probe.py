@@ -26,15 +26,10 @@ def probe(url: str, timeout_s: float = TIMEOUT_S) -> str:
 
 
 def main() -> None:
-    match sys.argv[1:]:
-        case [url, *seconds] if url.startswith(("http://", "https://")) and [*map(str.isdigit, seconds)] in (
-            [],
-            [True],
-        ):
-            error = probe(url, *map(float, seconds))
-        case _:
-            sys.exit("usage: python -m services.kit.probe URL [SECONDS]")
-    if error:
+    url, *seconds = sys.argv[1:] or [""]
+    if not url.startswith(("http://", "https://")) or len(seconds) > 1 or not all(map(str.isdigit, seconds)):
+        sys.exit("usage: python -m services.kit.probe URL [SECONDS]")
+    if error := probe(url, *map(float, seconds)):
         sys.exit(error)
 
 
