@@ -125,6 +125,8 @@ def create_app(
         # FastAPI's own pages load scripts from elsewhere, which would run where the page keeps a key.
         docs_url=None,
         redoc_url=None,
+        # Many clients make `/collections/notes/` of `/collections/notes/documents/..`, and follow with DELETE.
+        redirect_slashes=False,
     )
     app.include_router(router)
     app.include_router(_probes(service, ready, metrics))

@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 from proto.collections import MEDIA_TYPES, CollectionInfo, DocumentInfo, Documents, IngestResponse, MoveResponse
 from services.cli import corpus
 from services.cli import index as indexing
+from services.cli.caller import Refused
 from services.cli.collections import CollectionClient
 from services.cli.main import app
 from services.cli.sync import compare
@@ -129,6 +130,24 @@ def test_a_folder_is_followed(retriever: Retriever, folder: Path) -> None:
     retriever.calls.clear()
     assert "3 unchanged" in sync(folder)
     assert set(retriever.calls) == {"GET /documents", "PUT "}
+
+
+@pytest.mark.parametrize("id", [".", "..", "two\nlines"])
+def test_a_document_whose_id_no_address_has_is_removed_alone(retriever: Retriever, folder: Path, id: str) -> None:
+    sync(folder)
+    kept = dict(retriever.documents)
+    retriever.keep(id, b"of an older version", "text", "")
+    sync(folder)
+    assert retriever.documents == kept
+    with pytest.raises(Refused, match="name no collection"), retriever.connect("") as client:
+        client.document("notes", "..")
+
+
+def test_a_file_name_of_two_lines_has_an_id_of_one(retriever: Retriever, tmp_path: Path) -> None:
+    for name in ("a\nb.pdf", "a\nb.txt"):
+        (tmp_path / name).write_bytes(b"The light is lit.")
+    assert "2 documents added" in sync(tmp_path)
+    assert not any("\n" in id for id in retriever.documents)
 
 
 def test_files_that_are_sent_whole_are_counted_as_texts_are(retriever: Retriever, folder: Path) -> None:
