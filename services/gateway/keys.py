@@ -37,6 +37,8 @@ from services.kit.filters import parse_filter
 from services.kit.telemetry import log
 
 PREFIX = "cm_"
+# The name of a gateway's single key, whose batches have all rights.
+DEFAULT = "default"
 # Between two looks at the file: a revoked key works this long at most.
 LOOK_S = 1.0
 # The window in which a rate is counted: a page that asks five questions at once is no flood.
@@ -89,6 +91,8 @@ def parse(text: str) -> tuple[Key, ...]:
         match = _LINE.fullmatch(line.strip())
         if match is None:
             raise KeyFileError(f"line {number} is not: name, SHA-256 in hexadecimal, requests a minute if any, scope")
+        if match["name"] == DEFAULT:
+            raise KeyFileError(f"line {number}: {DEFAULT} is the key of CRAGMESH_API_KEY: give this one another name")
         if match["name"] in keys:
             raise KeyFileError(f"line {number}: there are two keys named {match['name']}")
         rate = int(match["rate"]) if match["rate"] else None
@@ -131,7 +135,7 @@ class KeyRing:
         store: SharedStore | None = None,
         clock: Clock = time.monotonic,
     ) -> None:
-        self._default = (Key("default", digest(key), scope=OWNER),) if key else ()
+        self._default = (Key(DEFAULT, digest(key), scope=OWNER),) if key else ()
         self._file = file
         self._per_minute = per_minute
         self._clock = clock
@@ -221,10 +225,10 @@ class KeyRing:
         log.info("API keys read", keys=len(keys))
 
 
-def write(file: Path, keys: tuple[Key, ...]) -> None:
-    """Replace a file at once: a gateway reads the old keys or the new, and no mixture."""
+def write(file: Path, keys: tuple[Key, ...], text: str = "") -> None:
+    """Replace a file at once by a text and keys: a gateway reads the old keys or the new, and no mixture."""
     draft = file.with_name(f".{file.name}.{os.getpid()}")
-    draft.write_text("".join(key.line() for key in keys), encoding="utf-8")
+    draft.write_text(text + "".join(key.line() for key in keys), encoding="utf-8")
     # Digests only; and the gateway of a container is another user.
     draft.chmod(0o644)
     draft.replace(file)
@@ -246,19 +250,24 @@ def main() -> None:
     commands.add_parser("list", help="names and rates")
     args = parser.parse_args()
     try:
-        keys = parse(args.file.read_text(encoding="utf-8")) if args.file.exists() else ()
+        text = args.file.read_text(encoding="utf-8") if args.file.exists() else ""
         if args.command == "add":
             secret = PREFIX + secrets.token_urlsafe(32)
             scope = Scope(collections=args.collection, rights=args.right or ["ask"], filters=args.where)
             added = Key(args.name, digest(secret), args.per_minute, scope)
-            write(args.file, parse("".join(key.line() for key in (*keys, added))))
+            text += "" if text.endswith("\n") or not text else "\n"
+            parse(text + added.line())
+            write(args.file, (added,), text)
             print(secret)
         elif args.command == "revoke":
-            if args.name not in {key.name for key in keys}:
+            lines = text.splitlines(keepends=True)
+            # Comments stay, and a key that is refused can be revoked.
+            kept = [line for line in lines if line.split()[:1] != [args.name]]
+            if kept == lines:
                 raise KeyFileError(f"there is no key named {args.name}")
-            write(args.file, tuple(key for key in keys if key.name != args.name))
+            write(args.file, (), "".join(kept))
         else:
-            for key in keys:
+            for key in parse(text):
                 print("\t".join(filter(None, (key.name, str(key.per_minute or "default"), key.scope_text))))
     except ValidationError as error:
         sys.exit(f"error: {_fault(error)}")

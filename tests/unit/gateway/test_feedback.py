@@ -86,10 +86,13 @@ async def test_what_is_older_than_retention_is_removed(
     for days in (0, 29, 31):
         (folder / f"{today - timedelta(days=days)}.host-1.jsonl").write_text("")
     (folder / "notes.txt").write_text("somebody else's")
+    # Nobody can unlink a folder, and the rest is removed all the same.
+    (folder / "2020-01-01.stuck.jsonl").mkdir()
     monkeypatch.setattr(feedback, "EXPIRE_S", 0.001)
     with contextlib.suppress(TimeoutError):
         await asyncio.wait_for(kept.expire(), 0.2)
-    assert {path.name[:10] for path in folder.iterdir()} == {str(today), str(today - timedelta(days=29)), "notes.txt"}
+    days_kept = {str(today), str(today - timedelta(days=29))}
+    assert {path.name[:10] for path in folder.iterdir()} == {*days_kept, "notes.txt", "2020-01-01"}
 
 
 async def test_a_folder_that_takes_nothing_is_said(tmp_path: Path) -> None:
