@@ -156,7 +156,13 @@ def create_app(
     paper_weights = Weights.read(settings.papers_weights)
     speed, store = GeneratorSpeed.configured(settings), SharedStore.connect(settings.valkey_url)
     admission = MeshAdmission(settings, speed, store)
-    keys = KeyRing(key=settings.api_key, file=settings.api_keys_file, per_minute=settings.rate_per_minute, store=store)
+    keys = KeyRing(
+        key=settings.api_key,
+        file=settings.api_keys_file,
+        per_minute=settings.rate_per_minute,
+        store=store,
+        hosts=settings.host_names,
+    )
     routes, door = APIRouter(), McpDoor()
     if settings.mcp:
         # The first, since routes are tried in turn: behind all others it took half a millisecond more.

@@ -20,7 +20,7 @@ import re
 import secrets
 import sys
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,6 +30,7 @@ from limits import RateLimitItem, RateLimitItemPerSecond
 from pydantic import ValidationError
 
 from services.gateway.access import ASKER, NOBODY, OWNER, Right, Scope, current_caller, current_scope, rule_for
+from services.gateway.origin import require_own_page
 from services.gateway.shared import SharedStore
 from services.kit.budget import Clock
 from services.kit.errors import Forbidden, RateLimited, Unauthorized
@@ -124,6 +125,7 @@ class KeyRing:
         file: a file of keys; one that cannot be read lets nobody in.
         per_minute: requests a minute of a key that has no rate of its own; 0 is no limit.
         store: counts rates, by the key's name.
+        hosts: names under which browsers may reach the gateway where no key is needed.
     """
 
     def __init__(
@@ -133,6 +135,7 @@ class KeyRing:
         file: Path | None = None,
         per_minute: int = 0,
         store: SharedStore | None = None,
+        hosts: Iterable[str] = (),
         clock: Clock = time.monotonic,
     ) -> None:
         self._default = (Key(DEFAULT, digest(key), scope=OWNER),) if key else ()
@@ -144,6 +147,7 @@ class KeyRing:
         self._looked_at = -math.inf
         self._lock = asyncio.Lock()
         self._store = store or SharedStore()
+        self._hosts = frozenset(hosts)
 
     @property
     def asks(self) -> bool:
@@ -156,9 +160,11 @@ class KeyRing:
 
         Raises:
             Unauthorized: there is no key, or an unknown one.
-            Forbidden: it lacks the route's right.
+            Forbidden: it lacks the route's right, or comes without any key from a page of another site.
             RateLimited: its holder asked too often; `Retry-After` says when to come again.
         """
+        if not self.asks:
+            require_own_page(headers, self._hosts)
         right, is_open = rule_for(method, path)
         name, scope = "", NOBODY if is_open else OWNER
         if self.asks and not is_open:
