@@ -61,8 +61,10 @@ RULES: dict[tuple[str, str], Right | None] = {
     ("DELETE", "/collections/{name}/documents/{id:path}"): "write",
     ("POST", "/collections/{name}/moves"): "write",
 }
-# Routes that use the generator, and take a place of the whole mesh for it.
+# Routes that use the generator.
 QUESTIONS = frozenset({"/answer", "/papers", "/v1/chat/completions", "/mcp"})
+# Those of which each request takes a place of the whole mesh for it; of an agent's messages only some tools do.
+PLACED = QUESTIONS - {"/mcp"}
 _PATTERNS = [(method, compile_path(path)[0], right) for (method, path), right in RULES.items()]
 
 

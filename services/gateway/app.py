@@ -194,6 +194,7 @@ def create_app(
                 paper_weights=paper_weights,
                 health=health,
                 feedback=feedback,
+                places=admission.places,
                 batches=None,
             )
             if settings.batches_database:
