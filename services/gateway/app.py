@@ -221,6 +221,7 @@ def create_app(
         admission=admission,
         guard=keys,
         min_deadline_s=MIN_BUDGET_S,
+        files=frozenset({"/v1/files/{file_id}/content"}),
     )
     access.check(app.routes)
     app.add_middleware(OwnForms)

@@ -104,6 +104,7 @@ def create_app(
     admission: Admission | None = None,
     guard: Guard | None = None,
     min_deadline_s: float = 0.0,
+    files: frozenset[str] = frozenset(),
 ) -> FastAPI:
     """A service of a router, with `/healthz` (no I/O), `/readyz`, `/metrics`, `/openapi.json`, problem documents for
     all errors, and the deadline.
@@ -114,6 +115,7 @@ def create_app(
         admission: bounds the requests in flight; None bounds none.
         guard: authorises callers; None asks for the mesh's token, if there is one.
         min_deadline_s: the least deadline; 0 where callers are services, which know their time.
+        files: routes whose replies are files, which take as long as they are read.
     """
     app = FastAPI(
         title=f"Cragmesh {service}",
@@ -141,6 +143,7 @@ def create_app(
         max_body=settings.max_body_mib * 1024 * 1024,
         admission=admission,
         guard=guard or mesh_guard(settings.mesh_token),
+        files=files,
     )
     _define_problem(app)
     return app

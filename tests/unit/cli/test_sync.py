@@ -5,6 +5,7 @@ import hashlib
 import json
 import os
 import sys
+from io import BufferedReader
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
@@ -187,6 +188,21 @@ def test_what_is_incomplete_is_sent_again_and_what_cannot_be_read_now_is_kept(
         "file:b.pdf",
         "file:c.txt",
     }
+
+
+def test_a_file_that_cannot_be_opened_keeps_its_document(
+    retriever: Retriever, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def digest(file: BufferedReader, name: str) -> Any:
+        if Path(file.name).name == "a.pdf":
+            raise PermissionError(13, "Permission denied")
+        return hashlib.file_digest(file, name)
+
+    sync(folder)
+    monkeypatch.setattr(corpus, "file_digest", digest)
+    (folder / "b.pdf").unlink()
+    assert "a.pdf: Permission denied" in sync(folder)
+    assert {one.url for one in retriever.documents.values()} == {"file:a.pdf", "file:c.txt"}
 
 
 @pytest.mark.parametrize("fault", ["torn", "line", "ids", "text"])
