@@ -224,5 +224,7 @@ def create_app(
         files=frozenset({"/v1/files/{file_id}/content"}),
     )
     access.check(app.routes)
+    openapi = app.openapi
+    app.openapi = lambda: access.with_keys(openapi())  # type: ignore[method-assign]
     app.add_middleware(OwnForms)
     return app

@@ -166,6 +166,19 @@ async def test_with_keys_a_page_shows_one_wherever_it_is_from(gateway: httpx.Asy
     assert (await gateway.get("/collections", headers=page | bearer("owner"))).status_code == 200
 
 
+def test_the_contract_says_which_operations_ask_for_a_key() -> None:
+    document = app.create_app(GatewaySettings()).openapi()
+    assert document["components"]["securitySchemes"] == {"key": {"type": "http", "scheme": "bearer"}}
+    asking = {
+        (method.upper(), path)
+        for path, operations in document["paths"].items()
+        for method, operation in operations.items()
+        if operation.get("security") == [{"key": []}, {}]
+    }
+    assert asking >= {("POST", "/answer"), ("DELETE", "/collections/{name}/documents/{id}")}
+    assert not asking & {("GET", "/strategies"), ("GET", "/healthz")}
+
+
 def asked(collection: str, **body: Any) -> dict[str, tuple[str, str, dict[str, Any] | None]]:
     """Every door to a collection that only reads: method, path, body."""
     options = body | {"budget_s": 20}

@@ -131,6 +131,11 @@ async def test_the_evaluator_takes_what_people_said(kept: Feedback, tmp_path: Pa
         assert found[1][{"ragas": "user_input", "deepeval": "input"}[to]] == "who built r2?"
 
 
+def test_a_wrong_setting_is_said_and_no_stack_trace() -> None:
+    result = CliRunner().invoke(app, ["feedback", "export", "--out", "run"], env={"CRAGMESH_CAUTION": "bogus"})
+    assert (result.exit_code, "CRAGMESH_CAUTION" in result.output) == (2, True)
+
+
 def test_an_empty_folder_says_so(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, ["feedback", "export", str(tmp_path), "--out", str(tmp_path / "run")])
     assert result.exit_code == 1

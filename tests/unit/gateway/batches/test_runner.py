@@ -102,6 +102,11 @@ def test_no_more_lines_than_a_batch_may_have(monkeypatch: pytest.MonkeyPatch) ->
     assert read_lines(lines(4))[1][0]["code"] == "too_many_requests"
 
 
+def test_no_id_of_a_line_is_one_that_a_database_refuses() -> None:
+    (fault,) = read_lines(lines(1, "a\0b"))[1]
+    assert (fault["code"], fault["param"]) == ("invalid_line", "custom_id")
+
+
 @asynccontextmanager
 async def working(
     store: Store, admission: Admission, complete: Any, scope: Scope | None = ASKER
