@@ -21,6 +21,9 @@ MAX_LISTED = 500
 
 CollectionName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]{0,62}$")]
 EncoderName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$")]
+# Not `.` or `..`, which addresses read as other places; a path's pattern matches no line feed.
+DOCUMENT_ID = r"^([^.\n]|\.[^.\n]|[^.\n][^\n]|[^\n]{3,200})?$"
+DocumentId = Annotated[str, StringConstraints(max_length=200, pattern=DOCUMENT_ID)]
 FieldName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,62}$")]
 # JSON's numbers are doubles, which hold whole numbers exactly up to here.
 WHOLE = 2**53
@@ -55,7 +58,9 @@ BM25 = "bm25"
 class Document(Contract):
     """A document to index."""
 
-    id: str = Field("", max_length=200, description="The caller's name for it; its content's hash when empty.")
+    id: DocumentId = Field(
+        "", description="The caller's name, of one line and not `.` or `..`; its content's hash when empty."
+    )
     title: str = Field("", max_length=4_000, description="What a reader knows it by.")
     url: str = Field("", max_length=8_192, description="Where it came from; never fetched.")
     source: str = Field("", max_length=200, description="The corpus that it is of; a sync removes of its own alone.")
@@ -198,7 +203,7 @@ class Move(Contract):
     """A document that is known by another name from now on."""
 
     id: str = Field(min_length=1, max_length=200, description="Its id.")
-    to: str = Field(min_length=1, max_length=200, description="Its new id; what has that is replaced.")
+    to: DocumentId = Field(min_length=1, description="Its new id; what has that is replaced.")
     url: str = Field("", max_length=8_192, description="Its new address.")
 
 

@@ -33,7 +33,8 @@ def backup(
             say(f"{name}: {await files.backup(store, name, file):,} points")
             write(str(file))
 
-    folder.mkdir(parents=True, exist_ok=True)
+    with ends(problem=(OSError,)):
+        folder.mkdir(parents=True, exist_ok=True)
     _over_the_store(work)
 
 

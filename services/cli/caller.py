@@ -6,11 +6,12 @@ import httpx
 from pydantic import ValidationError
 
 from proto.base import Contract, Problem
+from services.kit.client import leads_elsewhere
 from services.kit.deadline import MESH_TOKEN_HEADER
 
 Reply = TypeVar("Reply", bound=Contract)
 
-GATEWAY_TIMEOUT = 504
+UNPROCESSABLE, GATEWAY_TIMEOUT = 422, 504
 
 
 class Unreachable(Exception):
@@ -74,6 +75,9 @@ class Caller:
 
     def send(self, method: str, path: str, content: bytes | None = None, kind: str = "application/json") -> bytes:
         """A reply's content; `kind` is the media type of what is sent."""
+        if leads_elsewhere(path):
+            detail = f"{path}: `.` and `..` name no collection and no document"
+            raise Refused(Problem(title="Invalid request", status=UNPROCESSABLE, detail=detail))
         headers = {"content-type": kind} if content is not None else None
         try:
             reply = self._http.request(method, path, content=content, headers=headers)

@@ -1,5 +1,6 @@
 """The retriever's collections from the command line."""
 
+import re
 import time
 from collections.abc import Callable, Collection, Sequence
 from typing import TypeVar
@@ -8,6 +9,7 @@ from urllib.parse import quote, urlencode
 import httpx
 
 from proto.collections import (
+    DOCUMENT_ID,
     CollectionInfo,
     Collections,
     CreateCollection,
@@ -25,7 +27,7 @@ from proto.collections import (
     SearchResponse,
 )
 from services.cli.caller import GATEWAY_TIMEOUT, Caller, Refused
-from services.cli.corpus import Upload
+from services.cli.corpus import MAX_ID, Upload
 
 Result = TypeVar("Result")
 
@@ -82,6 +84,11 @@ class CollectionClient(Caller):
         return self.call("GET", f"/collections/{name}/documents?{urlencode(listing.model_dump())}", Documents)
 
     def delete_document(self, name: str, id: str) -> None:
+        if not re.fullmatch(DOCUMENT_ID, id):
+            # Older versions took ids that no address can have.
+            renamed = f"removed:{id.encode().hex()}"[:MAX_ID]
+            self.move(name, [Move(id=id, to=renamed)])
+            id = renamed
         self.send("DELETE", f"/collections/{name}/documents/{quote(id, safe='')}")
 
     def move(self, name: str, moves: Sequence[Move]) -> MoveResponse:

@@ -207,7 +207,8 @@ def field_name(name: str) -> str:
 def _file(path: Path, name: str, place: Path, source: str) -> Entry:
     kind = FORMATS.get(path.suffix.lower())
     media_type = FILES.get(path.suffix.lower())
-    id = f"{_digest(place)}:{place.name}"[:MAX_ID]
+    # No address has a line feed.
+    id = f"{_digest(place)}:{place.name}"[:MAX_ID].replace("\n", " ")
     if not _is_unicode(name):
         return Entry(name.encode("utf-8", "replace").decode(), 0, problem="its name is not in UTF-8", place=id)
     try:

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 import typer
 
 from services.cli.console import fail, say, warn, write
-from services.cli.ending import USAGE, ends
+from services.cli.ending import USAGE, ends, settings_of
 
 feedback = typer.Typer(name="feedback", help="What people said of answers.", no_args_is_help=True)
 
@@ -29,7 +29,7 @@ def export_feedback(
     from lab.evaluator.store import RunFolder
     from services.gateway.settings import GatewaySettings
 
-    source = source or GatewaySettings().feedback_dir
+    source = source or settings_of(GatewaySettings).feedback_dir
     if source is None:
         fail("say where feedback is kept, or set CRAGMESH_FEEDBACK_DIR", USAGE)
     with ends(problem=(EvaluatorError,)):

@@ -15,7 +15,7 @@ from rich.table import Table
 
 from proto.collections import MAX_BATCH_CHARS, MAX_BATCH_DOCUMENTS, CreateCollection, IngestResponse
 from services.cli.backup import backup, restore
-from services.cli.caller import GATEWAY_TIMEOUT, Refused, Unreachable
+from services.cli.caller import GATEWAY_TIMEOUT, UNPROCESSABLE, Refused, Unreachable
 from services.cli.collections import NOT_FOUND, CollectionClient, find_patiently, ingest_patiently, put_patiently
 from services.cli.console import err, fail, out, plain, say, warn, write, write_json
 from services.cli.corpus import Entry, Keys, Upload, files_in, read, source_of
@@ -33,7 +33,7 @@ from services.kit.settings import KitSettings, MeshUrls
 FIRST_CHARS = 128 * 1024
 MOST_CHARS = min(4 * 1024 * 1024, MAX_BATCH_CHARS)
 TARGET_S = 3.0
-TOO_LARGE, UNPROCESSABLE = 413, 422
+TOO_LARGE = 413
 # Documents skipped that are named; the rest is counted.
 NAMED_SKIPS = 20
 

@@ -47,7 +47,7 @@ def compare(entries: Iterable[Entry], documents: Mapping[str, DocumentInfo]) -> 
     added: list[tuple[Entry, str]] = []
     ids: set[str] = set()
     hidden = False
-    for entry in entries:
+    for entry, digest in map(_with_digest, entries):
         hidden |= entry.hides
         if entry.problem:
             plan.problems.append(entry)
@@ -58,8 +58,8 @@ def compare(entries: Iterable[Entry], documents: Mapping[str, DocumentInfo]) -> 
             hidden = True
             plan.problems.append(Entry(entry.name, entry.nbytes, problem="a record without an id cannot be followed"))
         elif (document := documents.get(entry.id)) is None:
-            added.append((entry.copy_with(text=""), entry.digest))
-        elif document.digest == entry.digest and document.state == "complete":
+            added.append((entry.copy_with(text=""), digest))
+        elif document.digest == digest and document.state == "complete":
             plan.unchanged += 1
         else:
             plan.replaced.append(entry.copy_with(text=""))
@@ -82,6 +82,15 @@ def compare(entries: Iterable[Entry], documents: Mapping[str, DocumentInfo]) -> 
         plan.problems.insert(0, Entry("removed", 0, problem=kept))
         plan.removed = []
     return plan
+
+
+def _with_digest(entry: Entry) -> tuple[Entry, str]:
+    """An entry with the digest of what is sent; a file that cannot be opened is a problem."""
+    try:
+        return entry, entry.digest
+    except OSError as error:
+        problem = error.strerror or type(error).__name__
+        return Entry(entry.name, entry.nbytes, problem=problem, place=entry.id), ""
 
 
 def move(client: CollectionClient, name: str, moves: Sequence[tuple[DocumentInfo, Entry]]) -> list[Entry]:

@@ -19,6 +19,7 @@ from services.kit.errors import refusal
 from services.kit.filters import MAX_CHARS, MAX_CONDITIONS, as_text
 
 Right = Literal["ask", "write", "operate"]
+BEARER = "key"
 MAX_NAMES = 1_000
 # Of a key; its caller's are added to them, in addresses too.
 MAX_MANDATORY = MAX_CONDITIONS // 2
@@ -61,8 +62,10 @@ RULES: dict[tuple[str, str], Right | None] = {
     ("DELETE", "/collections/{name}/documents/{id:path}"): "write",
     ("POST", "/collections/{name}/moves"): "write",
 }
-# Routes that use the generator, and take a place of the whole mesh for it.
+# Routes that use the generator.
 QUESTIONS = frozenset({"/answer", "/papers", "/v1/chat/completions", "/mcp"})
+# Those of which each request takes a place of the whole mesh for it; of an agent's messages only some tools do.
+PLACED = QUESTIONS - {"/mcp"}
 _PATTERNS = [(method, compile_path(path)[0], right) for (method, path), right in RULES.items()]
 
 
@@ -137,6 +140,16 @@ def operations(routes: Sequence[Any]) -> Iterator[tuple[str, str]]:
         yield from operations(getattr(getattr(route, "original_router", None), "routes", ()))
         for method in getattr(route, "methods", None) or ():
             yield method, str(getattr(route, "path", ""))
+
+
+def with_keys(content: dict[str, Any]) -> dict[str, Any]:
+    """An OpenAPI document that says which operations ask for a key, where the gateway has any."""
+    content.setdefault("components", {})["securitySchemes"] = {BEARER: {"type": "http", "scheme": "bearer"}}
+    for (method, path), right in RULES.items():
+        operation = content["paths"].get(path.replace(":path}", "}"), {}).get(method.lower())
+        if right and operation:
+            operation["security"] = [{BEARER: []}, {}]
+    return content
 
 
 def check(routes: Sequence[Any]) -> None:

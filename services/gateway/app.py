@@ -156,7 +156,13 @@ def create_app(
     paper_weights = Weights.read(settings.papers_weights)
     speed, store = GeneratorSpeed.configured(settings), SharedStore.connect(settings.valkey_url)
     admission = MeshAdmission(settings, speed, store)
-    keys = KeyRing(key=settings.api_key, file=settings.api_keys_file, per_minute=settings.rate_per_minute, store=store)
+    keys = KeyRing(
+        key=settings.api_key,
+        file=settings.api_keys_file,
+        per_minute=settings.rate_per_minute,
+        store=store,
+        hosts=settings.host_names,
+    )
     routes, door = APIRouter(), McpDoor()
     if settings.mcp:
         # The first, since routes are tried in turn: behind all others it took half a millisecond more.
@@ -188,6 +194,7 @@ def create_app(
                 paper_weights=paper_weights,
                 health=health,
                 feedback=feedback,
+                places=admission.places,
                 batches=None,
             )
             if settings.batches_database:
@@ -214,7 +221,10 @@ def create_app(
         admission=admission,
         guard=keys,
         min_deadline_s=MIN_BUDGET_S,
+        files=frozenset({"/v1/files/{file_id}/content"}),
     )
     access.check(app.routes)
+    openapi = app.openapi
+    app.openapi = lambda: access.with_keys(openapi())  # type: ignore[method-assign]
     app.add_middleware(OwnForms)
     return app

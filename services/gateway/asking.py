@@ -15,6 +15,7 @@ from services.gateway.health import Health
 from services.gateway.mesh import Mesh
 from services.gateway.observe import observe
 from services.gateway.papers.weights import Weights
+from services.gateway.places import Places
 from services.gateway.run import Listener
 from services.gateway.settings import GatewaySettings
 from services.gateway.strategies import Strategy
@@ -47,6 +48,7 @@ class State(TypedDict):
     paper_weights: Weights
     health: Health
     feedback: Feedback
+    places: Places
     # A forward reference: SQLAlchemy takes 20 MB, which a gateway without batches does without.
     batches: "Runner | None"
 

@@ -8,6 +8,7 @@ from starlette.status import HTTP_204_NO_CONTENT
 from proto.collections import (
     MEDIA_TYPES,
     CollectionName,
+    DocumentId,
     DocumentInfo,
     Documents,
     FileDescription,
@@ -23,7 +24,7 @@ from services.kit.app import accept, documented, file_body
 from services.kit.errors import UnsupportedMediaType
 from services.kit.filters import Filters
 
-DocumentId = Annotated[str, Path(min_length=1, max_length=200, description="The document's id.")]
+Id = Annotated[DocumentId, Path(min_length=1, description="The document's id.")]
 router = APIRouter(
     prefix="/collections/{name}",
     tags=["collections"],
@@ -46,7 +47,7 @@ async def post_documents(name: CollectionName, body: IngestRequest, state: Given
 
 
 @router.get("/documents/{id:path}", summary="One document, and how far it is.")
-async def get_document(name: CollectionName, id: DocumentId, filters: Filters, state: Given) -> DocumentInfo:
+async def get_document(name: CollectionName, id: Id, filters: Filters, state: Given) -> DocumentInfo:
     return await state["mesh"].document(name, id, filters, allow_s=seconds_left())
 
 
@@ -61,7 +62,7 @@ async def get_document(name: CollectionName, id: DocumentId, filters: Filters, s
 )
 async def put_document(
     name: CollectionName,
-    id: DocumentId,
+    id: Id,
     request: Request,
     description: Annotated[FileDescription, Query()],
     state: Given,
@@ -84,7 +85,7 @@ async def put_document(
 @router.delete(
     "/documents/{id:path}", summary="Delete a document.", status_code=HTTP_204_NO_CONTENT, response_class=Response
 )
-async def delete_document(name: CollectionName, id: DocumentId, state: Given) -> None:
+async def delete_document(name: CollectionName, id: Id, state: Given) -> None:
     await state["mesh"].delete_document(name, id, allow_s=seconds_left())
 
 

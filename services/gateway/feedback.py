@@ -124,6 +124,10 @@ def _write(folder: Path, line: Judged) -> None:
 
 def _remove_before(folder: Path, first: date) -> None:
     for file in folder.glob("????-??-??.*.jsonl"):
-        if file.name[:10] < first.isoformat():
+        if file.name[:10] >= first.isoformat():
+            continue
+        try:
             file.unlink(missing_ok=True)
             log.info("feedback removed", file=file.name)
+        except OSError as error:
+            log.error("feedback cannot be removed", file=file.name, error=error.strerror)

@@ -20,7 +20,7 @@ import re
 import secrets
 import sys
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,6 +30,7 @@ from limits import RateLimitItem, RateLimitItemPerSecond
 from pydantic import ValidationError
 
 from services.gateway.access import ASKER, NOBODY, OWNER, Right, Scope, current_caller, current_scope, rule_for
+from services.gateway.origin import require_own_page
 from services.gateway.shared import SharedStore
 from services.kit.budget import Clock
 from services.kit.errors import Forbidden, RateLimited, Unauthorized
@@ -37,6 +38,8 @@ from services.kit.filters import parse_filter
 from services.kit.telemetry import log
 
 PREFIX = "cm_"
+# The name of a gateway's single key, whose batches have all rights.
+DEFAULT = "default"
 # Between two looks at the file: a revoked key works this long at most.
 LOOK_S = 1.0
 # The window in which a rate is counted: a page that asks five questions at once is no flood.
@@ -89,6 +92,8 @@ def parse(text: str) -> tuple[Key, ...]:
         match = _LINE.fullmatch(line.strip())
         if match is None:
             raise KeyFileError(f"line {number} is not: name, SHA-256 in hexadecimal, requests a minute if any, scope")
+        if match["name"] == DEFAULT:
+            raise KeyFileError(f"line {number}: {DEFAULT} is the key of CRAGMESH_API_KEY: give this one another name")
         if match["name"] in keys:
             raise KeyFileError(f"line {number}: there are two keys named {match['name']}")
         rate = int(match["rate"]) if match["rate"] else None
@@ -120,6 +125,7 @@ class KeyRing:
         file: a file of keys; one that cannot be read lets nobody in.
         per_minute: requests a minute of a key that has no rate of its own; 0 is no limit.
         store: counts rates, by the key's name.
+        hosts: names under which browsers may reach the gateway where no key is needed.
     """
 
     def __init__(
@@ -129,9 +135,10 @@ class KeyRing:
         file: Path | None = None,
         per_minute: int = 0,
         store: SharedStore | None = None,
+        hosts: Iterable[str] = (),
         clock: Clock = time.monotonic,
     ) -> None:
-        self._default = (Key("default", digest(key), scope=OWNER),) if key else ()
+        self._default = (Key(DEFAULT, digest(key), scope=OWNER),) if key else ()
         self._file = file
         self._per_minute = per_minute
         self._clock = clock
@@ -140,6 +147,7 @@ class KeyRing:
         self._looked_at = -math.inf
         self._lock = asyncio.Lock()
         self._store = store or SharedStore()
+        self._hosts = frozenset(hosts)
 
     @property
     def asks(self) -> bool:
@@ -152,9 +160,11 @@ class KeyRing:
 
         Raises:
             Unauthorized: there is no key, or an unknown one.
-            Forbidden: it lacks the route's right.
+            Forbidden: it lacks the route's right, or comes without any key from a page of another site.
             RateLimited: its holder asked too often; `Retry-After` says when to come again.
         """
+        if not self.asks:
+            require_own_page(headers, self._hosts)
         right, is_open = rule_for(method, path)
         name, scope = "", NOBODY if is_open else OWNER
         if self.asks and not is_open:
@@ -221,10 +231,10 @@ class KeyRing:
         log.info("API keys read", keys=len(keys))
 
 
-def write(file: Path, keys: tuple[Key, ...]) -> None:
-    """Replace a file at once: a gateway reads the old keys or the new, and no mixture."""
+def write(file: Path, keys: tuple[Key, ...], text: str = "") -> None:
+    """Replace a file at once by a text and keys: a gateway reads the old keys or the new, and no mixture."""
     draft = file.with_name(f".{file.name}.{os.getpid()}")
-    draft.write_text("".join(key.line() for key in keys), encoding="utf-8")
+    draft.write_text(text + "".join(key.line() for key in keys), encoding="utf-8")
     # Digests only; and the gateway of a container is another user.
     draft.chmod(0o644)
     draft.replace(file)
@@ -246,19 +256,24 @@ def main() -> None:
     commands.add_parser("list", help="names and rates")
     args = parser.parse_args()
     try:
-        keys = parse(args.file.read_text(encoding="utf-8")) if args.file.exists() else ()
+        text = args.file.read_text(encoding="utf-8") if args.file.exists() else ""
         if args.command == "add":
             secret = PREFIX + secrets.token_urlsafe(32)
             scope = Scope(collections=args.collection, rights=args.right or ["ask"], filters=args.where)
             added = Key(args.name, digest(secret), args.per_minute, scope)
-            write(args.file, parse("".join(key.line() for key in (*keys, added))))
+            text += "" if text.endswith("\n") or not text else "\n"
+            parse(text + added.line())
+            write(args.file, (added,), text)
             print(secret)
         elif args.command == "revoke":
-            if args.name not in {key.name for key in keys}:
+            lines = text.splitlines(keepends=True)
+            # Comments stay, and a key that is refused can be revoked.
+            kept = [line for line in lines if line.split()[:1] != [args.name]]
+            if kept == lines:
                 raise KeyFileError(f"there is no key named {args.name}")
-            write(args.file, tuple(key for key in keys if key.name != args.name))
+            write(args.file, (), "".join(kept))
         else:
-            for key in keys:
+            for key in parse(text):
                 print("\t".join(filter(None, (key.name, str(key.per_minute or "default"), key.scope_text))))
     except ValidationError as error:
         sys.exit(f"error: {_fault(error)}")

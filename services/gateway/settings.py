@@ -26,6 +26,9 @@ class GatewaySettings(KitSettings, MeshUrls):
     api_key: str = Field("", repr=False)
     # A file that `python -m services.gateway.keys` writes: several keys, hashed, read again when it changes.
     api_keys_file: OrNone[Path] = None
+    # Names, with commas between, by which browsers reach a gateway without a key, behind a proxy say; addresses,
+    # localhost and names of one label need no entry.
+    hosts: str = Field("", pattern=r"^[A-Za-z0-9._ ,-]*$")
     # Requests a minute of a key that has no rate of its own in the file; 0 is no limit.
     rate_per_minute: int = Field(0, ge=0, le=1_000_000)
     # Off where the gateway is an API for programs only: then `/` is not there.
@@ -123,3 +126,8 @@ class GatewaySettings(KitSettings, MeshUrls):
     # First guesses of the generator's speed, corrected by what is measured; those of the embedded model on two cores.
     prefill_tokens_per_s: float = Field(700.0, gt=0)
     decode_tokens_per_s: float = Field(40.0, gt=0)
+
+    @property
+    def host_names(self) -> frozenset[str]:
+        """The names in `hosts`."""
+        return frozenset(self.hosts.lower().replace(",", " ").split())

@@ -149,19 +149,27 @@ class Body:
         self._size = 0
         self._more = True
 
-    async def arrive(self, announced: int, max_size: int, within_s: float) -> None:
-        """Receive the whole body: every route needs it, and after it `receive` tells of hang-ups only."""
+    async def arrive(self, announced: int, max_size: int, within_s: float, rate: float | None = None) -> None:
+        """Receive the whole body: every route needs it, and after it `receive` tells of hang-ups only.
+
+        Args:
+            rate: bytes a second for which it gets more time; none without.
+        """
         if announced > max_size:
             raise _too_large(max_size)
         try:
             with self._admission.upload(announced) if self._admission else contextlib.nullcontext():
-                async with asyncio.timeout(within_s):
+                until = asyncio.get_running_loop().time() + within_s
+                async with asyncio.timeout_at(until) as timeout:
                     while self._more:
                         self._keep(await self._next(), max_size)
+                        if rate:
+                            timeout.reschedule(until + self._size / rate)
         except TimeoutError:
             # No time is left to drain it either.
             self._more = False
-            raise BodyTimeout(f"the body did not arrive within {within_s:.1f} s") from None
+            more = f" and what {rate / 1024:.0f} KiB/s add to them" if rate else ""
+            raise BodyTimeout(f"the body did not arrive within {within_s:.1f} s{more}") from None
 
     async def drain(self) -> None:
         """Read to the end and keep nothing, so that the client of a refused upload sees the refusal and no reset."""

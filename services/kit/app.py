@@ -104,6 +104,7 @@ def create_app(
     admission: Admission | None = None,
     guard: Guard | None = None,
     min_deadline_s: float = 0.0,
+    files: frozenset[str] = frozenset(),
 ) -> FastAPI:
     """A service of a router, with `/healthz` (no I/O), `/readyz`, `/metrics`, `/openapi.json`, problem documents for
     all errors, and the deadline.
@@ -114,6 +115,7 @@ def create_app(
         admission: bounds the requests in flight; None bounds none.
         guard: authorises callers; None asks for the mesh's token, if there is one.
         min_deadline_s: the least deadline; 0 where callers are services, which know their time.
+        files: routes whose replies are files, which take as long as they are read.
     """
     app = FastAPI(
         title=f"Cragmesh {service}",
@@ -125,6 +127,8 @@ def create_app(
         # FastAPI's own pages load scripts from elsewhere, which would run where the page keeps a key.
         docs_url=None,
         redoc_url=None,
+        # Many clients make `/collections/notes/` of `/collections/notes/documents/..`, and follow with DELETE.
+        redirect_slashes=False,
     )
     app.include_router(router)
     app.include_router(_probes(service, ready, metrics))
@@ -139,6 +143,7 @@ def create_app(
         max_body=settings.max_body_mib * 1024 * 1024,
         admission=admission,
         guard=guard or mesh_guard(settings.mesh_token),
+        files=files,
     )
     _define_problem(app)
     return app

@@ -28,7 +28,7 @@ MAX_REPLY_BYTES = 32 * 1024 * 1024
 # A time-out under a shorter allowance than this says more about the caller's hurry than about the service.
 MIN_COUNTED_TIMEOUT_S = 1.0
 # httpx resolves them, so that `/a/documents/..` would reach `/a`.
-DOTS = frozenset({".", ".."})
+_DOTS = frozenset({".", ".."})
 # Paths of OpenAI's API and vLLM's that even a stuck engine answers, so that their success proves nothing.
 LIGHT_PATHS = frozenset({"/v1/models", "/tokenize", "/detokenize"})
 
@@ -45,6 +45,11 @@ class _Client(httpx.AsyncClient):
 
 
 _url = lru_cache(maxsize=256)(httpx.URL)
+
+
+def leads_elsewhere(path: str) -> bool:
+    """Whether a client would resolve a path's parts to another path."""
+    return not _DOTS.isdisjoint(path.partition("?")[0].split("/"))
 
 
 def http_client(transport: httpx.AsyncBaseTransport | None = None) -> httpx.AsyncClient:
@@ -107,7 +112,7 @@ class ServiceClient:
         Raises:
             ServiceFailure: see `services.kit.errors`; never anything else but cancellation.
         """
-        if DOTS.intersection(path.partition("?")[0].split("/")):
+        if leads_elsewhere(path):
             raise ServiceRejected(self.name, "no such path", status=httpx.codes.NOT_FOUND)
         if allow_s <= 0:
             raise ServiceTimeout(self.name, "no time left")

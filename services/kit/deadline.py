@@ -28,6 +28,8 @@ PROBES = frozenset({"/healthz", "/readyz", "/metrics"})
 Guard = Callable[[str, str, Mapping[str, str]], contextlib.AbstractAsyncContextManager[str]]
 # Time for a body to arrive, however much its request has: some clients only hold a socket open.
 UPLOAD_S = 10.0
+# Bytes a second for which a body gets more time: 48 MiB come over a slow line, and nobody drips.
+UPLOAD_RATE = 256 * 1024
 # Wait for a place: within it those of clients that have just left are free.
 PLACE_S = 0.25
 # Passes of the event loop until a hang-up in the socket's buffer is noticed: measured, 3 behind a small body and 6
@@ -82,6 +84,7 @@ class DeadlineMiddleware:
         max_body: bytes of a request's body.
         admission: bounds the requests in flight, those of `READING` excepted; None bounds none.
         guard: authorises every request but probes; None lets all in.
+        files: routes whose replies are files: they may take longer, as long as their clients read.
     """
 
     def __init__(
@@ -94,8 +97,10 @@ class DeadlineMiddleware:
         max_body: int,
         admission: Admission | None = None,
         guard: Guard | None = None,
+        files: frozenset[str] = frozenset(),
     ) -> None:
         self.app = app
+        self.files = files
         self.metrics = metrics
         self.max_s = max_s
         self.min_s = min_s
@@ -153,7 +158,13 @@ class DeadlineMiddleware:
                         context = self.guard(scope["method"], scope["path"], headers)
                         caller = await stack.enter_async_context(context)
                     if not reads:
-                        await body.arrive(announced(headers), self.max_body, min(UPLOAD_S, budget.left()))
+                        # A deadline of the caller's own is the whole time that it has.
+                        rate = None if DEADLINE_HEADER in headers else UPLOAD_RATE
+                        upload_s = min(UPLOAD_S, budget.left())
+                        await body.arrive(announced(headers), self.max_body, upload_s, rate)
+                        if rate and budget.total_s - budget.left() > UPLOAD_S:
+                            budget = Budget(budget.total_s)
+                            current_budget.set(budget)
                 except MeshError:
                     await body.drain()
                     raise
@@ -197,6 +208,8 @@ class DeadlineMiddleware:
             if response.complete and not handler.done():
                 # The server reports the end of a response as a disconnect too.
                 await asyncio.wait({handler}, timeout=budget.left())
+            elif response.status is not None and route_of(scope) in self.files:
+                await response.go_on({handler, watcher}, self.max_s)
             if handler.done():
                 error = None if handler.cancelled() else handler.exception()
                 if error is not None:
@@ -249,6 +262,14 @@ class _Response:
         self.request_id = request_id
         self.status: int | None = None
         self.complete = False
+        self._pieces = 0
+
+    async def go_on(self, ends: "set[asyncio.Future[None]]", piece_s: float) -> None:
+        """Wait for one of `ends` while pieces go out, each within `piece_s`."""
+        pieces = -1
+        while pieces < self._pieces and not any(end.done() for end in ends):
+            pieces = self._pieces
+            await asyncio.wait(ends, timeout=piece_s, return_when=asyncio.FIRST_COMPLETED)
 
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
@@ -261,6 +282,7 @@ class _Response:
         elif message["type"] == "http.response.body" and not message.get("more_body", False):
             self.complete = True
         await self._send(message)
+        self._pieces += 1
 
     async def problem(self, problem: Problem, headers: dict[str, str]) -> None:
         if self.status is not None:

@@ -67,9 +67,9 @@ def _of(annotation: Any, metadata: tuple[Any, ...] = ()) -> st.SearchStrategy[An
 
 
 def _texts(metadata: tuple[Any, ...]) -> st.SearchStrategy[str]:
-    if pattern := _limit(metadata, "pattern", None):
-        return st.from_regex(pattern, fullmatch=True)
     least = _limit(metadata, "min_length", 0)
+    if pattern := _limit(metadata, "pattern", None):
+        return st.from_regex(pattern, fullmatch=True).filter(lambda text: len(text) >= least)
     texts = st.text(min_size=least, max_size=min(MOST, _limit(metadata, "max_length", MOST)))
     return texts.filter(lambda text: len(text.strip()) >= least) if least else texts
 

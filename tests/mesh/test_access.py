@@ -134,6 +134,51 @@ async def test_every_route_asks_for_the_right_of_its_rule(with_page: httpx.Async
             assert status == 403, key
 
 
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"host": "gateway.mesh.svc:8000"}, 200),
+        *(
+            ({"host": host, "origin": f"http://{host}"}, 200)
+            for host in ("localhost:8000", "127.0.0.1:8000", "[::1]:8000", "gateway:8000", "pi.local", "crag.example")
+        ),
+        ({"host": "gateway:8000", "origin": "https://Crag.example"}, 200),
+        ({"host": "localhost:8000", "sec-fetch-site": "cross-site"}, 200),
+        ({"host": "evil.example:8000", "origin": "http://evil.example:8000"}, 403),
+        ({"host": "127.0.0.1.evil.example", "sec-fetch-site": "same-origin"}, 403),
+        ({"host": "", "sec-fetch-site": "same-origin"}, 403),
+        *(({"host": "localhost:8000", "origin": o}, 403) for o in ("http://evil.example", "http://[", "null")),
+    ],
+)
+async def test_pages_of_other_sites_reach_no_gateway_without_a_key(
+    services: Services, headers: dict[str, str], status: int
+) -> None:
+    async with services.gateway(hosts="crag.example, other.example") as gateway:
+        for method, path in (("GET", "/strategies"), ("POST", "/answer"), ("POST", "/mcp")):
+            reply = await gateway.request(method, path, content=b"[", headers=headers)
+            assert (reply.status_code == 403) is (status == 403), (path, reply.text)
+        assert status == 200 or "CRAGMESH_HOSTS" in reply.text
+
+
+async def test_with_keys_a_page_shows_one_wherever_it_is_from(gateway: httpx.AsyncClient) -> None:
+    page = {"host": "evil.example", "origin": "http://evil.example"}
+    assert (await gateway.get("/collections", headers=page)).status_code == 401
+    assert (await gateway.get("/collections", headers=page | bearer("owner"))).status_code == 200
+
+
+def test_the_contract_says_which_operations_ask_for_a_key() -> None:
+    document = app.create_app(GatewaySettings()).openapi()
+    assert document["components"]["securitySchemes"] == {"key": {"type": "http", "scheme": "bearer"}}
+    asking = {
+        (method.upper(), path)
+        for path, operations in document["paths"].items()
+        for method, operation in operations.items()
+        if operation.get("security") == [{"key": []}, {}]
+    }
+    assert asking >= {("POST", "/answer"), ("DELETE", "/collections/{name}/documents/{id}")}
+    assert not asking & {("GET", "/strategies"), ("GET", "/healthz")}
+
+
 def asked(collection: str, **body: Any) -> dict[str, tuple[str, str, dict[str, Any] | None]]:
     """Every door to a collection that only reads: method, path, body."""
     options = body | {"budget_s": 20}

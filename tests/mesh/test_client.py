@@ -238,6 +238,13 @@ async def test_documents_are_written_listed_moved_and_removed_over_lost_connecti
         assert ([one.id for one in listed.documents], moved.moved) == (["a b"], 1)
 
 
+@pytest.mark.parametrize("id", [".", ".."])
+def test_an_id_that_addresses_read_otherwise_reaches_nobody(id: str) -> None:
+    mesh = Client("http://gateway", transport=httpx.MockTransport(Library()))
+    with mesh, pytest.raises(ValueError, match="no document's id"):
+        mesh.delete_document("notes", id)
+
+
 def test_both_clients_have_the_same_methods_and_import_nothing_of_the_server() -> None:
     sync, other = ({name for name in vars(one) if not name.startswith("_")} for one in (Client, AsyncClient))
     assert sync == other

@@ -18,6 +18,7 @@ from lab.goldens.strategies import NAMES, SERVICES
 from services.gateway.access import RULES
 from services.gateway.mcp.door import MAX_BODY
 from tests.mesh.doors import (
+    AGENT,
     ANSWER,
     ASKED,
     BUDGET_S,
@@ -32,6 +33,7 @@ from tests.mesh.doors import (
     TOOLS,
     Door,
     Reply,
+    agent,
     chat,
     opened,
 )
@@ -239,6 +241,19 @@ async def test_a_full_gateway_says_so_in_each_doors_own_form() -> None:
             assert (reply.status, "retry-after" in reply.headers) == (429, True), door
             assert "in flight" in refusal(door, reply), door
         assert (await asking).status == 200
+
+
+@virtually
+async def test_of_an_agents_messages_only_those_for_the_generator_take_a_place() -> None:
+    async with opened(gateway_max_in_flight=1) as gateway, gateway.state["places"].one():
+        for method in ("ping", "tools/list"):
+            message = {"jsonrpc": "2.0", "id": 1, "method": method}
+            assert "result" in (await gateway.ask(Door("POST", "/mcp", message, AGENT))).json, method
+        for door in (QUESTIONS["agent"], TOOLS["kg tool"]):
+            result = (await gateway.ask(door)).json["result"]
+            assert (result["isError"], "come again in" in result["content"][0]["text"]) == (True, True), result
+    async with opened(gateway_max_in_flight=1) as gateway:
+        assert agent(await gateway.ask(QUESTIONS["agent"]))[0] == ANSWER
 
 
 @virtually

@@ -9,7 +9,8 @@ import openai
 import pytest
 from openai import AsyncOpenAI
 
-from proto.collections import SearchHit, SearchResponse
+from proto.collections import MAX_COLLECTIONS, SearchHit, SearchResponse
+from services.gateway.openai.wire import ChatMessage, ChatRequest, to_answer_request
 from tests.mesh.conftest import LIGHTHOUSE, Services
 
 pytestmark = pytest.mark.anyio
@@ -73,6 +74,27 @@ async def test_a_stream_tells_its_stages_and_then_the_judged_answer(services: Se
     assert pieces[-1].usage
     assert pieces[-1].usage.prompt_tokens > 0
     assert len({piece.id for piece in pieces}) == 1
+
+
+async def test_nulls_are_defaults(services: Services, client: AsyncOpenAI) -> None:
+    services.generator.reply = lambda _: "Marta Lindqvist"
+    nothing: Any = None
+    reply = await client.chat.completions.create(
+        model=MODEL,
+        messages=said(QUESTION),
+        stream=nothing,
+        stream_options={"include_usage": nothing},
+        extra_body=PAGES,
+    )
+    assert reply.choices[0].message.content == "Marta Lindqvist"
+
+
+def test_a_model_may_name_as_many_collections_as_a_question_may_have() -> None:
+    names = [f"{number}{'x' * 62}" for number in range(MAX_COLLECTIONS)]
+    request = ChatRequest(model=f"{MODEL}@{','.join(names)}", messages=[ChatMessage(role="user", content=QUESTION)])
+    assert to_answer_request(request, ["naive-rag"], "naive-rag").all_collections == tuple(names)
+    one = ChatRequest(model=MODEL, collection="notes", messages=request.messages)
+    assert to_answer_request(one, ["naive-rag"], "naive-rag").all_collections == ("notes",)
 
 
 async def test_an_abstention_is_a_message_that_says_so(services: Services, client: AsyncOpenAI) -> None:

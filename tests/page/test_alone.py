@@ -139,6 +139,24 @@ def test_a_key_is_asked_for_and_kept_in_the_tab_only(quiet: None, opened: Opened
         assert page.evaluate("sessionStorage.getItem('cragmesh.key')") is None
 
 
+def test_a_page_whose_storage_is_closed_asks_with_its_key_and_takes_no_other_signs(quiet: None, opened: Opened) -> None:
+    with served(gateway(NOWHERE, api_key="s3cret")) as url:
+        page = opened("about:blank", path="", wait=False)
+        closed = "{ get() { throw new DOMException('', 'SecurityError'); } }"
+        page.add_init_script(f"Object.defineProperty(window, 'sessionStorage', {closed})")
+        page.goto(url, wait_until="networkidle")
+        ask(page)
+        box, use = page.get_by_label("Key", exact=True), page.get_by_role("button", name="Use it")
+        box.fill("s3cret\u200b")
+        use.click()
+        assert "beyond ASCII" in box.evaluate("element => element.validationMessage")
+        expect(page.get_by_role("dialog", name="API key")).to_be_visible()
+        box.fill("s3cret")
+        with page.expect_request("**/answer") as sent:
+            use.click()
+        assert sent.value.headers["authorization"] == "Bearer s3cret"
+
+
 def test_a_gateway_that_goes_away_is_said_and_found_again(quiet: None, opened: Opened) -> None:
     page = opened("about:blank", path="", wait=False)
     with served(gateway(NOWHERE)) as url:

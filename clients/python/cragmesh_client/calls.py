@@ -214,6 +214,8 @@ def feedback(answered: AnswerResponse | str, verdict: Verdict, right_answer: str
 
 
 def _path(collection: str, id: str) -> str:
+    if id in (".", ".."):
+        raise ValueError(f"{id!r} is no document's id: an address reads it as another place")
     return f"/collections/{collection}/documents/{quote(id, safe='')}"
 
 

@@ -30,6 +30,8 @@ from services.kit.telemetry import TraceContext, current_trace, log, request_id
 
 # Between two looks at an idle database, to which other gateways may have written.
 POLL_S = 10.0
+# Between two looks for what has expired, however busy the mesh is.
+SWEEP_S = 60.0
 # Reasons of `degraded` that pass.
 PASSING = frozenset({"unavailable", "overloaded"})
 # Statuses that pass: the engine has too much to do, or a service was away.
@@ -75,7 +77,7 @@ class Runner:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        async with beside(self._run()):
+        async with beside(self._run()), beside(self._sweep()):
             yield
 
     async def _run(self) -> None:
@@ -95,10 +97,14 @@ class Runner:
     async def _next(self) -> Item | None:
         # A database that is away is in the log, and may be back at the next look.
         with contextlib.suppress(Unavailable):
-            if item := await self.store.call(self.store.take):
-                return item
-            await self.store.call(self.store.sweep)
+            return await self.store.call(self.store.take)
         return None
+
+    async def _sweep(self) -> None:
+        while True:
+            with contextlib.suppress(Unavailable):
+                await self.store.call(self.store.sweep)
+            await asyncio.sleep(SWEEP_S)
 
     async def _serve(self, item: Item) -> None:
         # A reply that cannot be written is in the log, and its lease ends by itself.

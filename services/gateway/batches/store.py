@@ -91,7 +91,11 @@ class Store:
             raise ValueError(f"batches can be kept in SQLite or PostgreSQL, not in {backend}")
         # A connection a call: it is closed even where the gateway has ended meanwhile.
         self._engine = create_engine(
-            url, poolclass=NullPool, connect_args=dict(_CONNECTING) if backend == "postgresql" else {}
+            url,
+            poolclass=NullPool,
+            connect_args=dict(_CONNECTING) if backend == "postgresql" else {},
+            # An error is logged, and would show questions and answers.
+            hide_parameters=True,
         )
         # Threads of its own: a database that does not answer holds up nothing else.
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="batches")

@@ -31,7 +31,8 @@ class CreateBatch(Wire):
 class Line(Wire):
     """A line of an input file; its body is read when its turn comes."""
 
-    custom_id: Annotated[str, Field(min_length=1, max_length=512)]
+    # PostgreSQL's texts have no U+0000.
+    custom_id: Annotated[str, Field(min_length=1, max_length=512, pattern=r"^[^\x00]*$")]
     method: Literal["POST"]
     url: Literal["/v1/chat/completions"]
     body: dict[str, Any]

@@ -6,18 +6,18 @@ from typing import Annotated, Any, get_args
 
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError, ToolError
-from mcp_types import CallToolResult, InputRequiredResult, ToolAnnotations
+from mcp_types import CallToolResult, InputRequiredResult, Tool, ToolAnnotations
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from proto.answer import MAX_BUDGET_S, MIN_BUDGET_S, AnswerRequest, AnswerResponse
-from proto.base import Problem, Query
+from proto.base import FieldError, Problem, Query
 from proto.classify import Domain
 from proto.collections import MAX_COLLECTIONS, MAX_FILTERS, CollectionName, Filter, SearchRequest
 from proto.kg import DomainName, KgRequest
 from services.gateway.asking import State, address_of, answered, seconds_left, strategy_of, title_of
 from services.gateway.mesh import NoCollection
 from services.kit.errors import MeshError, ServiceFailure, ServiceRejected
-from services.kit.faults import faults_of, in_words
+from services.kit.faults import MAX_FAULTS, faults_of, in_words
 from services.kit.telemetry import request_id
 
 INSTRUCTIONS = (
@@ -90,11 +90,22 @@ class FactsResult(_Result):
 
 
 class Server(MCPServer):
-    """The SDK's server, whose refusal of a tool's arguments is in our words."""
+    """The SDK's server, which refuses a tool's arguments in our words, and those that no tool has too."""
+
+    async def list_tools(self) -> list[Tool]:
+        return [
+            tool.model_copy(update={"input_schema": {**tool.input_schema, "additionalProperties": False}})
+            for tool in await super().list_tools()
+        ]
 
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
     ) -> CallToolResult | InputRequiredResult:
+        fields = {tool.name: tool.input_schema["properties"] for tool in await self.list_tools()}
+        # A misspelt filter would let everything through.
+        if unknown := sorted(arguments.keys() - fields.get(name, arguments)):
+            errors = [FieldError(field=field, message="there is no such field") for field in unknown[:MAX_FAULTS]]
+            raise ToolError(in_words(errors))
         try:
             return await super().call_tool(name, arguments, context)
         except ToolError as error:
@@ -127,7 +138,8 @@ def build(state: State) -> MCPServer:
                 strategy=strategy,
                 budget_s=budget_s,
             )
-            return _answer_result(await answered(request, strategy_of(request, state), state))
+            async with state["places"].one():
+                return _answer_result(await answered(request, strategy_of(request, state), state))
 
     @server.tool(description="Find passages of a collection, best first.", annotations=READS)
     async def search(
@@ -146,7 +158,9 @@ def build(state: State) -> MCPServer:
     async def kg(question: Query, domain: GraphDomain = None) -> FactsResult:
         with _failures():
             request = KgRequest(query=question, domain=domain)
-            response = await state["mesh"].query_kg(request, allow_s=seconds_left())
+            # Programs that no rule writes are the generator's.
+            async with state["places"].one():
+                response = await state["mesh"].query_kg(request, allow_s=seconds_left())
         return FactsResult(facts=response.text, program=response.program, status=response.status)
 
     @server.resource(COLLECTIONS, description="The collections that can be asked.", mime_type=JSON)
@@ -173,7 +187,9 @@ def _failures(kind: type[ToolError | ResourceError] = ToolError) -> Iterator[Non
     try:
         yield
     except MeshError as error:
-        raise kind(_words(error.problem(request_id()))) from error
+        pause = error.headers.get("retry-after")
+        words = _words(error.problem(request_id()))
+        raise kind(f"{words}; come again in {pause} s" if pause else words) from error
     except ServiceFailure as error:
         refusal = error.refusal if isinstance(error, ServiceRejected) else None
         raise kind(_words(refusal) if refusal else str(error)) from error

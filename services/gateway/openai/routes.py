@@ -96,7 +96,7 @@ async def create_chat_completion(body: ChatRequest, state: Given) -> Any:
     naming, request, strategy = await _accepted(body, state)
     if not body.stream:
         return completion(naming, await answered(request, strategy, state))
-    include_usage = body.stream_options is not None and body.stream_options.include_usage
+    include_usage = body.stream_options is not None and bool(body.stream_options.include_usage)
     stream = _stream(naming, request, strategy, state, include_usage=include_usage)
     return StreamingResponse(stream, media_type="text/event-stream", headers={"cache-control": "no-store"})
 

@@ -16,6 +16,8 @@ from services.kit.errors import MeshError, refusal
 
 OWNER = "cragmesh"
 CollectionNames = Annotated[tuple[CollectionName, ...], Field(max_length=MAX_COLLECTIONS)]
+# A strategy, and as many collections as a question may have.
+MAX_MODEL_CHARS = 600
 # A conversation may be long; its end is what counts.
 MAX_MESSAGES = 500
 MAX_CONTENT_CHARS = 200_000
@@ -57,15 +59,15 @@ class ChatMessage(Wire):
 
 
 class StreamOptions(Wire):
-    include_usage: bool = False
+    include_usage: bool | None = False
 
 
 class ChatRequest(Wire):
     """`POST /v1/chat/completions`; beside OpenAI's fields, pages and knobs of `POST /answer` under their names."""
 
-    model: Annotated[str, Field(min_length=1, max_length=200)]
+    model: Annotated[str, Field(min_length=1, max_length=MAX_MODEL_CHARS)]
     messages: Annotated[list[ChatMessage], Field(min_length=1, max_length=MAX_MESSAGES)]
-    stream: bool = False
+    stream: bool | None = False
     stream_options: StreamOptions | None = None
     n: Annotated[int | None, Field(ge=1, le=1)] = None
     tool_choice: Any = None
@@ -79,6 +81,7 @@ class ChatRequest(Wire):
     search_results: Annotated[tuple[SearchResult, ...], Field(max_length=MAX_PAGES)] = ()
     search: bool = False
     evidence: Annotated[tuple[Passage, ...], Field(max_length=MAX_PAGES)] = ()
+    collection: CollectionName | None = None
     collections: CollectionNames = ()
     filters: Annotated[tuple[Filter, ...], Field(max_length=MAX_FILTERS)] = ()
     query_time: QueryTime | None = None
@@ -141,6 +144,7 @@ def to_answer_request(request: ChatRequest, strategies: list[str], default: str)
             query=question,
             turns=tuple(turns[-MAX_TURNS:]),
             strategy=strategy,
+            collection=request.collection,
             collections=tuple(dict.fromkeys((*collections, *request.collections))),
             filters=request.filters,
             search_results=request.search_results,

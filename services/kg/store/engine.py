@@ -86,7 +86,7 @@ def _sqlite(url: URL, *, read_only: bool) -> Engine:
         if not path.is_file():
             raise StoreError(f"there is no knowledge graph in {path}: run `cragmesh kg load demo`")
         url = URL.create("sqlite", database=f"file:{path}", query={"mode": "ro", "uri": "true"})
-    engine = create_engine(url, connect_args={"check_same_thread": False})
+    engine = create_engine(url, connect_args={"check_same_thread": False}, hide_parameters=True)
 
     @event.listens_for(engine, "connect")
     def prepare(connection: Any, _: Any) -> None:
@@ -110,7 +110,9 @@ def _lowered(text: object) -> object:
 
 def _postgresql(url: URL, *, read_only: bool) -> Engine:
     options = "-c default_transaction_read_only=on" if read_only else ""
-    engine = create_engine(url, connect_args={"options": options} if options else {}, pool_pre_ping=True)
+    engine = create_engine(
+        url, connect_args={"options": options} if options else {}, pool_pre_ping=True, hide_parameters=True
+    )
 
     @event.listens_for(engine, "begin")
     def limit(connection: Any) -> None:

@@ -17,6 +17,7 @@ from proto.collections import (
     CollectionName,
     Collections,
     CreateCollection,
+    DocumentId,
     DocumentInfo,
     Documents,
     FileDescription,
@@ -52,7 +53,7 @@ async def _metrics(state: Annotated[Mapping[str, Any], Depends(state_of)]) -> An
 # Parts of the state, since the whole has a type of the application, which includes these routes.
 Service = Annotated[CollectionService, Depends(_service)]
 Counted = Annotated[Metrics, Depends(_metrics)]
-DocumentId = Annotated[str, Path(min_length=1, max_length=200, description="The document's id.")]
+Id = Annotated[DocumentId, Path(min_length=1, description="The document's id.")]
 router = APIRouter(prefix="/collections", tags=["collections"])
 
 
@@ -117,7 +118,7 @@ async def get_documents(
 
 
 @router.get("/{name}/documents/{id:path}", summary="One document, and how far it is.", responses=_NOT_FOUND)
-async def get_document(name: CollectionName, id: DocumentId, filters: Filters, service: Service) -> DocumentInfo:
+async def get_document(name: CollectionName, id: Id, filters: Filters, service: Service) -> DocumentInfo:
     return await service.document(name, id, filters)
 
 
@@ -135,7 +136,7 @@ async def get_document(name: CollectionName, id: DocumentId, filters: Filters, s
 )
 async def put_document(
     name: CollectionName,
-    id: DocumentId,
+    id: Id,
     request: Request,
     description: Annotated[FileDescription, Query()],
     service: Service,
@@ -163,7 +164,7 @@ async def put_document(
     response_class=Response,
     responses=_NOT_FOUND,
 )
-async def delete_document(name: CollectionName, id: DocumentId, service: Service) -> None:
+async def delete_document(name: CollectionName, id: Id, service: Service) -> None:
     await service.delete_document(name, id)
 
 

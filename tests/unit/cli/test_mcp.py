@@ -1,6 +1,7 @@
 """`cragmesh mcp` as an agent starts it: a process on stdio that forwards to a gateway on this machine."""
 
 import asyncio
+import contextlib
 import json
 import socket
 import sys
@@ -10,7 +11,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 import uvicorn
-from mcp import Client, StdioServerParameters, stdio_client
+from mcp import Client, MCPError, StdioServerParameters, stdio_client
 from mcp.server.mcpserver import MCPServer
 from typer.testing import CliRunner
 
@@ -35,10 +36,17 @@ CALL = (
 @pytest.fixture
 def listening() -> Iterator[socket.socket]:
     """A socket that clients can connect to before a server reads from it."""
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        one.listen()
+    with listener(0) as one:
         yield one
+
+
+def listener(port: int) -> socket.socket:
+    """A socket that listens, also where one that has ended did."""
+    one = socket.socket()
+    one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    one.bind(("127.0.0.1", port))
+    one.listen()
+    return one
 
 
 @asynccontextmanager
@@ -76,6 +84,30 @@ async def test_an_agent_calls_the_gateways_tools_over_stdio(listening: socket.so
             assert result.content[0].text == "an answer to who?"  # type: ignore[union-attr]
             read = await client.read_resource("cragmesh://collections")
             assert read.contents[0].text == "notes"  # type: ignore[union-attr]
+
+
+async def test_a_gateway_that_restarts_costs_the_calls_meanwhile_alone(listening: socket.socket) -> None:
+    gateway, port = MCPServer("gateway"), listening.getsockname()[1]
+
+    @gateway.tool()
+    async def answer(question: str) -> str:
+        return f"an answer to {question}"
+
+    async with contextlib.AsyncExitStack() as agent:
+        async with serving(gateway, listening) as url:
+            command = StdioServerParameters(
+                command=sys.executable, args=["-m", "services.cli", "mcp"], env=environment(url)
+            )
+            client = await agent.enter_async_context(Client(stdio_client(command)))
+            await client.call_tool("answer", {"question": "who?"})
+        listening.close()
+        for _ in range(2):
+            with pytest.raises(MCPError, match="the gateway cannot be reached"):
+                await client.call_tool("answer", {"question": "who?"})
+        with listener(port) as again:
+            async with serving(gateway, again):
+                result = await client.call_tool("answer", {"question": "who?"})
+    assert result.content[0].text == "an answer to who?"  # type: ignore[union-attr]
 
 
 async def test_a_call_is_answered_whose_agent_closes_its_side_at_once(listening: socket.socket) -> None:

@@ -5,6 +5,7 @@ import hashlib
 import json
 import os
 import sys
+from io import BufferedReader
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
@@ -16,6 +17,7 @@ from typer.testing import CliRunner
 from proto.collections import MEDIA_TYPES, CollectionInfo, DocumentInfo, Documents, IngestResponse, MoveResponse
 from services.cli import corpus
 from services.cli import index as indexing
+from services.cli.caller import Refused
 from services.cli.collections import CollectionClient
 from services.cli.main import app
 from services.cli.sync import compare
@@ -131,6 +133,24 @@ def test_a_folder_is_followed(retriever: Retriever, folder: Path) -> None:
     assert set(retriever.calls) == {"GET /documents", "PUT "}
 
 
+@pytest.mark.parametrize("id", [".", "..", "two\nlines"])
+def test_a_document_whose_id_no_address_has_is_removed_alone(retriever: Retriever, folder: Path, id: str) -> None:
+    sync(folder)
+    kept = dict(retriever.documents)
+    retriever.keep(id, b"of an older version", "text", "")
+    sync(folder)
+    assert retriever.documents == kept
+    with pytest.raises(Refused, match="name no collection"), retriever.connect("") as client:
+        client.document("notes", "..")
+
+
+def test_a_file_name_of_two_lines_has_an_id_of_one(retriever: Retriever, tmp_path: Path) -> None:
+    for name in ("a\nb.pdf", "a\nb.txt"):
+        (tmp_path / name).write_bytes(b"The light is lit.")
+    assert "2 documents added" in sync(tmp_path)
+    assert not any("\n" in id for id in retriever.documents)
+
+
 def test_files_that_are_sent_whole_are_counted_as_texts_are(retriever: Retriever, folder: Path) -> None:
     assert "3 documents added, 0 replaced, 0 unchanged, 0 skipped" in index(folder)
     (folder / "c.txt").unlink()  # texts are counted by the retriever
@@ -168,6 +188,21 @@ def test_what_is_incomplete_is_sent_again_and_what_cannot_be_read_now_is_kept(
         "file:b.pdf",
         "file:c.txt",
     }
+
+
+def test_a_file_that_cannot_be_opened_keeps_its_document(
+    retriever: Retriever, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def digest(file: BufferedReader, name: str) -> Any:
+        if Path(file.name).name == "a.pdf":
+            raise PermissionError(13, "Permission denied")
+        return hashlib.file_digest(file, name)
+
+    sync(folder)
+    monkeypatch.setattr(corpus, "file_digest", digest)
+    (folder / "b.pdf").unlink()
+    assert "a.pdf: Permission denied" in sync(folder)
+    assert {one.url for one in retriever.documents.values()} == {"file:a.pdf", "file:c.txt"}
 
 
 @pytest.mark.parametrize("fault", ["torn", "line", "ids", "text"])

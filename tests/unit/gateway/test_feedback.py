@@ -86,10 +86,13 @@ async def test_what_is_older_than_retention_is_removed(
     for days in (0, 29, 31):
         (folder / f"{today - timedelta(days=days)}.host-1.jsonl").write_text("")
     (folder / "notes.txt").write_text("somebody else's")
+    # Nobody can unlink a folder, and the rest is removed all the same.
+    (folder / "2020-01-01.stuck.jsonl").mkdir()
     monkeypatch.setattr(feedback, "EXPIRE_S", 0.001)
     with contextlib.suppress(TimeoutError):
         await asyncio.wait_for(kept.expire(), 0.2)
-    assert {path.name[:10] for path in folder.iterdir()} == {str(today), str(today - timedelta(days=29)), "notes.txt"}
+    days_kept = {str(today), str(today - timedelta(days=29))}
+    assert {path.name[:10] for path in folder.iterdir()} == {*days_kept, "notes.txt", "2020-01-01"}
 
 
 async def test_a_folder_that_takes_nothing_is_said(tmp_path: Path) -> None:
@@ -126,6 +129,11 @@ async def test_the_evaluator_takes_what_people_said(kept: Feedback, tmp_path: Pa
         found = json.loads(text)
         assert [one.get("reference", one.get("expected_output")) for one in found] == ["Marta", "Pieter", "Jan", ""]
         assert found[1][{"ragas": "user_input", "deepeval": "input"}[to]] == "who built r2?"
+
+
+def test_a_wrong_setting_is_said_and_no_stack_trace() -> None:
+    result = CliRunner().invoke(app, ["feedback", "export", "--out", "run"], env={"CRAGMESH_CAUTION": "bogus"})
+    assert (result.exit_code, "CRAGMESH_CAUTION" in result.output) == (2, True)
 
 
 def test_an_empty_folder_says_so(tmp_path: Path) -> None:

@@ -131,6 +131,8 @@ def test_a_file_is_refused_by_line_and_without_its_content() -> None:
     assert "s3cret" not in str(refused.value)
     with pytest.raises(KeyFileError, match="two keys named a"):
         parse(f"a {'0' * 64}\na {'1' * 64}\n")
+    with pytest.raises(KeyFileError, match="line 1: default is the key of CRAGMESH_API_KEY"):
+        parse(f"default {'0' * 64}\n")
 
 
 HR = Scope(collections=("staff", "notes"), filters=(Filter(field="team", equals="hr dept"),))
@@ -207,3 +209,12 @@ def test_the_command_line_makes_and_revokes_keys(
         keys("revoke", "bob")
     keys("revoke", "alice")
     assert file.read_text() == ""
+    comment = "# carol: ticket 4711, until 2027\n"
+    file.write_text(f"{comment}default {'0' * 64}")
+    with pytest.raises(SystemExit, match="another name"):
+        keys("add", "carol")
+    keys("revoke", "default")
+    keys("add", "carol")
+    assert (file.read_text().startswith(comment), [key.name for key in parse(file.read_text())]) == (True, ["carol"])
+    keys("revoke", "carol")
+    assert file.read_text() == comment

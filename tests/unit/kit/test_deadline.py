@@ -4,19 +4,22 @@ import asyncio
 import contextlib
 import socket
 import tracemalloc
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
 import pytest
 import uvicorn
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.types import Message, Receive, Scope, Send
 
+from lab.goldens import virtual
 from services.kit import deadline
 from services.kit.admission import UPLOADS_A_PLACE, Admission
 from services.kit.budget import Budget, current_budget
+from services.kit.concurrency import beside
 from services.kit.deadline import READING, DeadlineMiddleware
 from services.kit.errors import Unauthorized
 from services.kit.telemetry import Metrics, current_trace
@@ -168,8 +171,8 @@ class Wire:
     async def send(self, message: Message) -> None:
         self.sent.append(message)
 
-    async def run(self, app: Any, method: str = "POST") -> None:
-        scope = {"type": "http", "method": method, "path": "/", "headers": []}
+    async def run(self, app: Any, method: str = "POST", headers: Sequence[tuple[bytes, bytes]] = ()) -> None:
+        scope = {"type": "http", "method": method, "path": "/", "headers": headers}
         await app(scope, self.receive, self.send)
 
 
@@ -379,6 +382,54 @@ async def test_a_body_gets_no_more_time_than_an_upload_or_its_request_and_then_t
     await wire.run(guarded(App(), max_s=max_s))
     assert wire.sent[0]["status"] == 408
     assert (b"connection", b"close") in wire.sent[0]["headers"]
+
+
+@pytest.mark.parametrize(
+    ("piece", "headers", "expected"),
+    [(2**19, [], 200), (2**16, [], 408), (2**19, [(b"x-deadline-ms", b"30000")], 408)],
+    ids=["steady", "a drip", "a deadline of the caller's own"],
+)
+def test_a_body_that_keeps_coming_gets_more_time_and_its_request_all_of_its_own(
+    piece: int, headers: list[tuple[bytes, bytes]], expected: int
+) -> None:
+    app = App(20)
+
+    async def main() -> int:
+        wire = Wire()
+
+        async def send_slowly() -> None:
+            for number in range(20):
+                await asyncio.sleep(1)
+                wire.inbox.put_nowait({"type": "http.request", "body": b"x" * piece, "more_body": number < 19})
+
+        async with beside(send_slowly()):
+            await wire.run(guarded(app, max_s=30, max_body=2**26), headers=headers)
+        return int(wire.sent[0]["status"])
+
+    assert virtual.run(main()) == expected
+
+
+@pytest.mark.parametrize(("files", "piece_s", "whole"), [(True, 20, True), (True, 40, False), (False, 20, False)])
+def test_a_file_goes_out_as_long_as_it_is_read(files: bool, piece_s: float, whole: bool) -> None:
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        scope["route"] = SimpleNamespace(path="/file")
+
+        async def pieces() -> AsyncIterator[bytes]:
+            for _ in range(5):
+                yield b"x"
+
+        await StreamingResponse(pieces())(scope, receive, send)
+
+    class Slow(Wire):
+        async def send(self, message: Message) -> None:
+            await asyncio.sleep(piece_s)
+            await super().send(message)
+
+    routes = frozenset({"/file"} if files else ())
+    mesh = DeadlineMiddleware(app, metrics=Metrics("test"), max_s=30, max_body=10, files=routes)
+    wire = Slow()
+    virtual.run(wire.run(mesh, "GET"))
+    assert (len(wire.sent) == 7) is whole
 
 
 async def test_a_refused_body_is_drained_without_a_place_and_not_beyond_its_end(

@@ -17,10 +17,29 @@ export class Problem extends Error {
   }
 }
 
+/** Whether a header can carry it. @param {string} value */
+export const isKey = (value) => /^[\x21-\x7e]+$/.test(value);
+
+let current = "";
+try {
+  const kept = sessionStorage.getItem(KEY) ?? "";
+  if (isKey(kept)) current = kept;
+} catch {
+  // Storage is closed to us: the key lives as long as the page.
+}
+
 export const key = {
-  get: () => sessionStorage.getItem(KEY) ?? "",
+  get: () => current,
   /** @param {string} value */
-  set: (value) => (value ? sessionStorage.setItem(KEY, value) : sessionStorage.removeItem(KEY)),
+  set: (value) => {
+    current = value;
+    try {
+      if (value) sessionStorage.setItem(KEY, value);
+      else sessionStorage.removeItem(KEY);
+    } catch {
+      // Not kept then.
+    }
+  },
 };
 
 /** @param {string} path @param {RequestInit} [init] */

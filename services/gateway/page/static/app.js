@@ -1,6 +1,6 @@
 // The page: which view is shown, who asks, in which theme.
 
-import { Problem, key } from "./api.js";
+import { Problem, isKey, key } from "./api.js";
 import { $, badge, duration, fill, h, icon, percent, say } from "./dom.js";
 import * as collections from "./collections.js";
 import * as health from "./health.js";
@@ -129,8 +129,13 @@ function setUpKey() {
   $("key-forget").addEventListener("click", () => {
     key.set("");
     $("key").value = "";
+    $("key").setCustomValidity("");
     dialog.close();
     say("The key is forgotten.");
+  });
+  $("key").addEventListener("input", () => {
+    const value = $("key").value.trim();
+    $("key").setCustomValidity(!value || isKey(value) ? "" : "A key has no spaces, and no letters or signs beyond ASCII: copy it again.");
   });
   $("key-form").addEventListener("submit", (/** @type {Event} */ event) => {
     event.preventDefault();

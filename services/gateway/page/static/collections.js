@@ -22,7 +22,11 @@ let turn = 0;
 let shown = "";
 
 /** @param {string} name @param {string} id */
-const place = (name, id) => `collections/${name}/documents/${encodeURIComponent(id)}`;
+function place(name, id) {
+  // A browser would resolve it to the collection.
+  if (id === "." || id === "..") throw new Problem({ title: "No address", detail: `The id ${id} is read as another place: move the document to another id by POST collections/${name}/moves.` });
+  return `collections/${name}/documents/${encodeURIComponent(id)}`;
+}
 
 /** @param {string} chosen a collection's name, or nothing @returns {Promise<unknown>} what went wrong */
 export async function show(chosen) {

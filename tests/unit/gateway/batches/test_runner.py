@@ -1,13 +1,16 @@
 """Leases, expiry and turns, by a clock of the test's own; who comes first, and what is tried again."""
 
 import asyncio
+import contextlib
 import json
+import sqlite3
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from services.gateway.access import ASKER, Scope, current_caller, current_scope
 from services.gateway.batches import runner, wire
@@ -16,7 +19,7 @@ from services.gateway.batches.store import LEASE_S, RETRY_S, TRIES, Item, Store
 from services.gateway.batches.wire import WINDOW_S, CreateBatch, read_lines
 from services.gateway.openai.wire import ChatRequest
 from services.kit.admission import Admission
-from services.kit.errors import NotFound, Overloaded
+from services.kit.errors import NotFound, Overloaded, Unavailable
 from services.kit.lane import IdleLane
 from tests.unit.conftest import Clock
 
@@ -99,6 +102,11 @@ def test_no_more_lines_than_a_batch_may_have(monkeypatch: pytest.MonkeyPatch) ->
     assert read_lines(lines(4))[1][0]["code"] == "too_many_requests"
 
 
+def test_no_id_of_a_line_is_one_that_a_database_refuses() -> None:
+    (fault,) = read_lines(lines(1, "a\0b"))[1]
+    assert (fault["code"], fault["param"]) == ("invalid_line", "custom_id")
+
+
 @asynccontextmanager
 async def working(
     store: Store, admission: Admission, complete: Any, scope: Scope | None = ASKER
@@ -138,6 +146,31 @@ async def test_a_caller_comes_first_and_the_question_is_asked_again(store: Store
         done = await until(store, batch)
     (line,) = b"".join(store.content("ann", done["output_file_id"])).splitlines()
     assert json.loads(line)["response"]["body"] == {"answer": 2}
+
+
+async def test_a_batch_expires_while_callers_leave_no_room(
+    store: Store, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runner, "SWEEP_S", 0.01)
+    admission = Admission(1)
+    taken = admission.place(0, asyncio.get_running_loop().create_future())
+    async with taken, working(store, admission, None):
+        batch = begin(store, 1)
+        clock.now += WINDOW_S
+        await until(store, batch, "expired")
+
+
+def test_a_fault_of_the_database_logs_no_question_and_no_answer(store: Store, tmp_path: Path) -> None:
+    begin(store, 1)
+    item = store.take()
+    assert item
+    with contextlib.closing(sqlite3.connect(tmp_path / "batches.sqlite")) as other:
+        other.execute("DROP TABLE batch_requests")
+    with capture_logs() as lines, pytest.raises(Unavailable):
+        store.finish(item, "a secret answer", good=True)
+    (line,) = lines
+    assert "no such table" in str(line["exc_info"])
+    assert "secret" not in str(line["exc_info"])
 
 
 async def test_what_lacked_a_service_is_asked_again_later_and_given_in_the_end(

@@ -142,3 +142,9 @@ def test_the_commands_over_a_folder(filled: Path, tmp_path: Path, monkeypatch: p
     assert invoke(app, ["collections", "backup", str(tmp_path / "files")]).exit_code == 0
     lines = gzip.decompress((tmp_path / "files/lamps.jsonl.gz").read_bytes()).splitlines()
     assert len(lines) == 5
+
+
+def test_a_folder_that_cannot_be_made_is_said_and_no_stack_trace(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    result = CliRunner().invoke(app, ["collections", "backup", str(tmp_path / "file" / "folder")])
+    assert (result.exit_code, "Not a directory" in result.output) == (1, True)

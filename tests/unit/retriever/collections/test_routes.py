@@ -289,6 +289,26 @@ async def test_names_are_no_paths(retriever: httpx.AsyncClient, name: str) -> No
     assert reply.status_code in (404, 405, 422)
 
 
+@pytest.mark.parametrize("id", [".", "..", "two\nlines"])
+async def test_an_id_that_addresses_read_otherwise_is_refused(
+    retriever: httpx.AsyncClient, harbour: str, id: str
+) -> None:
+    documents = f"/collections/{harbour}/documents"
+    for path, body in (
+        (documents, {"documents": [{"id": id, "text": "The light of Port Ansel is 43 metres tall."}]}),
+        (f"/collections/{harbour}/moves", {"moves": [{"id": "light", "to": id}]}),
+    ):
+        reply = await retriever.post(path, json=body)
+        assert (reply.status_code, reply.json()["errors"][0]["field"].rpartition(".")[2]) in ((422, "id"), (422, "to"))
+    # As it stands: httpx would resolve it.
+    escaped = "".join(f"%{ord(letter):02X}" for letter in id)
+    request = httpx.Request("DELETE", httpx.URL("http://retriever", raw_path=f"{documents}/{escaped}".encode()))
+    assert (await retriever.send(request)).status_code in (404, 422)
+    # What a browser makes of `documents/..`.
+    assert (await retriever.delete(f"/collections/{harbour}/")).status_code == 404
+    assert (await retriever.get(f"/collections/{harbour}")).status_code == 200
+
+
 async def test_what_is_not_there_is_not_found(retriever: httpx.AsyncClient, harbour: str) -> None:
     for method, path, body in (
         ("GET", "/collections/none", None),
