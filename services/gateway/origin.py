@@ -10,8 +10,8 @@ from urllib.parse import urlsplit
 
 from services.kit.errors import Forbidden
 
-# The last labels of names that nobody can register.
-PRIVATE = frozenset({"localhost", "local", "internal"})
+# The last labels of names that nobody can register, as networks of one's own have.
+PRIVATE = frozenset({"corp", "home", "internal", "intranet", "lan", "local", "localhost"})
 
 
 def require_own_page(headers: Mapping[str, str], hosts: Set[str]) -> None:
