@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from proto.answer import AnswerKind
 from services.kit.llm import Sample
+from services.kit.text.cutting import FULL_STOPS, whole_words
 
 UNKNOWN = "i don't know"
 INVALID = "invalid question"
@@ -79,7 +80,7 @@ def normalize(text: str, *, finished: bool = True) -> Normalized:
     if not finished and len(lines) == 1:
         whole = _whole_sentences(line)
         cut = not whole
-        line = whole or line.rpartition(" ")[0].rstrip(",;:")
+        line = whole or whole_words(line).rstrip(",;:，；、")
     line = _COMPACT_DAY.sub(r"\1-\2-\3", " ".join(line.split()).strip("*` "))
     if not re.search(r"\w", line):
         return Normalized(UNKNOWN, "unknown")
@@ -98,7 +99,7 @@ def _whole_sentences(line: str) -> str:
     if line.endswith((".", "!", "?")):
         return line
     ends = [match.end(2) for match in _ENDING.finditer(line) if match[2] != "." or not _is_abbreviation(match[1])]
-    return line[: ends[-1]] if ends else ""
+    return line[: max(*ends, *(line.rfind(mark) + 1 for mark in FULL_STOPS))]
 
 
 def _is_abbreviation(word: str) -> bool:

@@ -16,11 +16,10 @@ from services.gateway.calculator.grounding import Grounds
 from services.gateway.calculator.tree import Binary, Call, Compare, render
 from services.gateway.calculator.wanted import asks_arithmetic
 from services.gateway.context import Context
-from services.gateway.evidence import CALCULATION_TITLE, Evidence, cut, cut_by_estimate
+from services.gateway.evidence import CALCULATION_TITLE, Evidence
 from services.gateway.evidence import render as render_evidence
 from services.gateway.steps.ask import SPEED_MARGIN, Allowance, Request, ask, fill
-from services.gateway.steps.generate import MIN_CONTEXT_TOKENS, TOKENIZE_CAP_S
-from services.kit.errors import ServiceFailure
+from services.gateway.steps.generate import MIN_CONTEXT_TOKENS, shorten
 from services.kit.llm import Constraint, estimate_tokens
 from services.kit.prompts import Prompt
 
@@ -91,8 +90,4 @@ async def _fit(context: Context, prompt: Prompt, evidence: Sequence[Evidence], a
     if limit < MIN_CONTEXT_TOKENS:
         run.skip(STEP, f"time for {max(0, limit)} tokens of documents only")
         return []
-    try:
-        allow_s = run.budget.allow(TOKENIZE_CAP_S, reserve_s=allowance.reserve_s)
-        return await cut(evidence, limit, mesh.llm, allow_s=allow_s)
-    except ServiceFailure:
-        return cut_by_estimate(evidence, limit)
+    return await shorten(context, evidence, limit, reserve_s=allowance.reserve_s)

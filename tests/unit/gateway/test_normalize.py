@@ -64,6 +64,8 @@ def test_near_misses_stay_answers(text: str) -> None:
         ("It is in Paris.", "It is in Paris.", False),
         ("It was built in the ye", "It was built in the", True),
         ("Oslo, Bergen, Narv", "Oslo, Bergen", True),
+        ("它由玛尔塔设计。建于一八六", "它由玛尔塔设计。", False),
+        ("它由玛尔塔于18", "它由玛尔塔于", True),
         ("1" + "0" * 74, UNKNOWN, False),
     ],
 )
