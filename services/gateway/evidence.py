@@ -15,15 +15,15 @@ from services.kit.budget import Budget
 from services.kit.concurrency import all_of
 from services.kit.llm import LLM, estimate_tokens, head_by_estimate
 from services.kit.text.cutting import FULL_STOPS, whole_words
-from services.kit.untrusted import ENDS, OPENS, fence, one_line
+from services.kit.untrusted import ENDS, OPENS, fence, one_line, visible
 
 # Titles of the mesh's own sources, which a page must not claim.
 GRAPH_TITLE = "knowledge graph"
 RECORDS_TITLE = "records"
 CALCULATION_TITLE = "calculation"
 MEMORY_TITLE = "answer from memory, perhaps made up"
-_OWN = r"(?:knowledge\W*graph|\b(?:records?|calculations?|calculator|answer from memory)\b)"
-_CLAIM = re.compile(_OWN)
+_OWN = r"(?:knowledge[\W_]*graph|(?<![^\W_])(?:records?|calculations?|calculator|answer from memory)(?![^\W_]))"
+_CLAIM = re.compile(rf"[\W_]*(?:the\b[\W_]*)?{_OWN}")
 # A document within a page that says to be from one of them, up to its end.
 _FORGED = re.compile(
     rf"{OPENS}\s*+document\b[^>\u203a\u3009\ufe65\uff1e]{{0,300}}?{_OWN}.*?(?:{OPENS}\s*+{ENDS}\s*+document\b[^\w\s]?|\Z)",
@@ -55,15 +55,13 @@ class Evidence:
         """The title for prompts, where a page cannot pass for one of the mesh's own sources."""
         if self.source != "web":
             return self.page_name
-        claims = _CLAIM.match(
-            unicodedata.normalize("NFKC", one_line(self.page_name)).casefold().lstrip(" \t'\"([{<-*#:")
-        )
+        claims = _CLAIM.match(unicodedata.normalize("NFKC", one_line(self.page_name)).casefold())
         return f"a web page that is called: {self.page_name}" if claims else self.page_name
 
     @property
     def shown(self) -> str:
         """The text for prompts, without documents that claim to be from one of the mesh's own sources."""
-        return self.text if self.source != "web" else _FORGED.sub("", self.text)
+        return self.text if self.source != "web" else _FORGED.sub("", visible(self.text))
 
     def citation(self) -> Citation:
         return Citation.model_validate(self, from_attributes=True)

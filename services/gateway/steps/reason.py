@@ -96,7 +96,7 @@ def read(reasoned: Reasoned, *, checks_premise: bool = True) -> Normalized:
 
 def references(evidence: Sequence[Evidence]) -> str:
     """All references, each in its fence with its source."""
-    return "\n".join(fence(item.text, source=_source(item), title=item.title) for item in evidence)
+    return "\n".join(fence(item.shown, source=_source(item), title=item.title) for item in evidence)
 
 
 def _source(item: Evidence) -> str:
