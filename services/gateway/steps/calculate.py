@@ -86,7 +86,8 @@ async def _fit(context: Context, prompt: Prompt, evidence: Sequence[Evidence], a
     run, mesh = context.run, context.mesh
     fixed = estimate_tokens(prompt.system) + estimate_tokens(context.question.query) + 40
     seconds = run.budget.allow(allowance.cap_s, reserve_s=allowance.reserve_s) / SPEED_MARGIN
-    limit = min(context.settings.calculate_max_tokens, mesh.speed.affordable_prompt(seconds, MIN_TOKENS) - fixed)
+    max_tokens = context.within_context(context.settings.calculate_max_tokens)
+    limit = min(max_tokens, mesh.speed.affordable_prompt(seconds, MIN_TOKENS) - fixed)
     if limit < MIN_CONTEXT_TOKENS:
         run.skip(STEP, f"time for {max(0, limit)} tokens of documents only")
         return []

@@ -95,7 +95,8 @@ async def answer_from_facts(context: Context, prompt: Prompt, facts: KgResponse,
         return Draft(INVALID, "invalid_question", 1.0, "kg", (as_evidence(facts),))
     if not answers(facts, classification):
         return None
-    generation = Generation(prompt, context.settings.kg_max_tokens + FRAME_TOKENS, ANSWER_TOKENS, adapter)
+    max_tokens = context.within_context(context.settings.kg_max_tokens + FRAME_TOKENS)
+    generation = Generation(prompt, max_tokens, ANSWER_TOKENS, adapter)
     draft = await read_and_answer(context, generation, [as_evidence(facts)])
     # Facts alone show no other false premise: the web comes next.
     return replace(draft, source="kg") if draft.kind == "answer" else None

@@ -85,8 +85,6 @@ def read(reasoned: Reasoned, *, checks_premise: bool = True) -> Normalized:
         checks_premise: whether the reply's judgement of the premise counts (the paper's ablation leaves it out).
     """
     normalized = normalize(reasoned.answer)
-    if not checks_premise and normalized.kind == "invalid_question":
-        return Normalized(UNKNOWN, "unknown")
     if not (reasoned.false_premise and checks_premise):
         return normalized
     if normalized.kind == "invalid_question" or _NOTHING.match(reasoned.answer):

@@ -101,7 +101,7 @@ class ElectricSheep(Strategy):
             "calculate": CALCULATE,
         }
         options = context.options
-        if question.evidence or options.kg == "off":
+        if question.evidence or options.kg in ("off", "rules"):
             del calls["kg"]
         if options.closed_book is False:
             del calls["knowledge"]
