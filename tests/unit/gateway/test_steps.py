@@ -166,6 +166,13 @@ def test_an_answer_comes_from_the_first_reference_that_holds_it() -> None:
     assert origin("43 m", [WEB, FACTS]) == "kg"
     assert origin("44", [calculation, FACTS]) == "kg"
     assert origin("something else", []) == "model"
+    memory = Evidence("It opened in 1943.\nAnswer: Jonas Berg, 43", 0, source="model")
+    assert origin("43", [memory, FACTS, WEB]) == "kg"
+    assert origin("194", [FACTS, WEB]) == "kg"
+    assert origin("it", [memory, FACTS, WEB]) == "web"
+    assert origin("Jonas Berg", [memory, WEB]) == "model"
+    assert origin("玛尔塔", [FACTS, Evidence("灯塔由玛尔塔设计。", 0)]) == "web"
+    assert origin("yes", [memory, WEB]) == "web"
 
 
 def test_references_name_tables_calculations_and_memory() -> None:
