@@ -79,7 +79,7 @@ async def _run(strategy: Strategy, context: Context, turns: Sequence[Turn]) -> D
             context = replace(context, question=replace(context.question, query=run.query))
         classifying = classify(context, min_domain_certainty=strategy.min_domain_certainty)
         draft, _ = await all_of((strategy.answer(context), classifying))
-        return _without_verdict(draft, context)
+        return _without_verdict(draft or run.best, context)
     return _without_verdict(run.best, context)
 
 

@@ -98,7 +98,8 @@ async def test_pages_that_are_found_stand_behind_those_that_are_given(gateway: h
 async def test_a_page_without_room_for_its_text_is_named_and_the_next_is_read(
     gateway: httpx.AsyncClient, site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    site.pages = {"/long": reply(f"<p>{'A long page. ' * 400}</p>".encode())} | site.pages
+    pages = dict(site.pages)
+    site.pages = {"/long": reply(f"<p>{'A long page. ' * 400}</p>".encode()), **pages}
     room = len(BAKERY["page_result"]) + 4_000
     monkeypatch.setattr("services.gateway.steps.search.MAX_PAGES_CHARS", room)
     body = await asked(gateway, search_results=[BAKERY])
