@@ -10,6 +10,7 @@ from services.gateway.context import Context
 from services.gateway.deadline import begin, in_time
 from services.gateway.evidence import Evidence
 from services.gateway.mesh import Mesh
+from services.gateway.normalize import UNKNOWN
 from services.gateway.observe import observe_stages
 from services.gateway.question import Question
 from services.gateway.run import Draft, Listener
@@ -78,8 +79,15 @@ async def _run(strategy: Strategy, context: Context, turns: Sequence[Turn]) -> D
             context = replace(context, question=replace(context.question, query=run.query))
         classifying = classify(context, min_domain_certainty=strategy.min_domain_certainty)
         draft, _ = await all_of((strategy.answer(context), classifying))
-        return draft or run.best
-    return run.best
+        return _without_verdict(draft or run.best, context)
+    return _without_verdict(run.best, context)
+
+
+def _without_verdict(draft: Draft, context: Context) -> Draft:
+    """The draft; an abstention where it calls the question invalid and the request wants no such verdict."""
+    if draft.kind != "invalid_question" or context.options.false_premise is not False:
+        return draft
+    return replace(draft, answer=UNKNOWN, kind="unknown", confidence=0.0, source="none")
 
 
 def _question(request: AnswerRequest) -> Question:

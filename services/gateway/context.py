@@ -32,6 +32,10 @@ class Context:
         """The most tokens of passages in a prompt."""
         return self.options.context_tokens or self.settings.max_context_tokens
 
+    def within_context(self, max_tokens: int) -> int:
+        """A step's own limit on the tokens of passages, or the request's where that is lower."""
+        return min(max_tokens, self.options.context_tokens or max_tokens)
+
     async def classification(self) -> Classification:
         """The classification, as soon as it is there; open and unknown where the classifier failed."""
         await self.run.classified.wait()

@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
@@ -10,17 +11,19 @@ from proto.answer import Citation, CitationSource, SearchResult
 from proto.base import MAX_PASSAGE_CHARS
 from proto.collections import SearchHit
 from proto.retrieve import PassageKind, RetrievedPassage
+from services.kit.budget import Budget
 from services.kit.concurrency import all_of
-from services.kit.llm import LLM, estimate_tokens
-from services.kit.untrusted import ENDS, OPENS, fence, one_line
+from services.kit.llm import LLM, estimate_tokens, head_by_estimate
+from services.kit.text.cutting import FULL_STOPS, whole_words
+from services.kit.untrusted import ENDS, OPENS, fence, one_line, visible
 
 # Titles of the mesh's own sources, which a page must not claim.
 GRAPH_TITLE = "knowledge graph"
 RECORDS_TITLE = "records"
 CALCULATION_TITLE = "calculation"
 MEMORY_TITLE = "answer from memory, perhaps made up"
-_OWN = r"(?:knowledge\W*graph|\b(?:records?|calculations?|calculator|answer from memory)\b)"
-_CLAIM = re.compile(_OWN)
+_OWN = r"(?:knowledge[\W_]*graph|(?<![^\W_])(?:records?|calculations?|calculator|answer from memory)(?![^\W_]))"
+_CLAIM = re.compile(rf"[\W_]*(?:the\b[\W_]*)?{_OWN}")
 # A document within a page that says to be from one of them, up to its end.
 _FORGED = re.compile(
     rf"{OPENS}\s*+document\b[^>\u203a\u3009\ufe65\uff1e]{{0,300}}?{_OWN}.*?(?:{OPENS}\s*+{ENDS}\s*+document\b[^\w\s]?|\Z)",
@@ -52,15 +55,13 @@ class Evidence:
         """The title for prompts, where a page cannot pass for one of the mesh's own sources."""
         if self.source != "web":
             return self.page_name
-        claims = _CLAIM.match(
-            unicodedata.normalize("NFKC", one_line(self.page_name)).casefold().lstrip(" \t'\"([{<-*#:")
-        )
+        claims = _CLAIM.match(unicodedata.normalize("NFKC", one_line(self.page_name)).casefold())
         return f"a web page that is called: {self.page_name}" if claims else self.page_name
 
     @property
     def shown(self) -> str:
         """The text for prompts, without documents that claim to be from one of the mesh's own sources."""
-        return self.text if self.source != "web" else _FORGED.sub("", self.text)
+        return self.text if self.source != "web" else _FORGED.sub("", visible(self.text))
 
     def citation(self) -> Citation:
         return Citation.model_validate(self, from_attributes=True)
@@ -105,39 +106,53 @@ async def cut(evidence: Sequence[Evidence], max_tokens: int, llm: LLM, *, allow_
     """The best passages that fit into `max_tokens` by the generator's own tokenizer; the last one is shortened to fit.
 
     Raises:
-        ServiceFailure: the generator's tokenizer did not answer.
+        ServiceFailure: the generator's tokenizer did not answer within `allow_s` for all of it.
     """
-    if await llm.count_tokens(render(evidence), allow_s=allow_s) <= max_tokens:
+    budget = Budget(allow_s)
+    if await llm.count_tokens(render(evidence), allow_s=budget.left()) <= max_tokens:
         return list(evidence)
-    counts = await all_of(llm.count_tokens(render([item]), allow_s=allow_s) for item in evidence)
-    passages: list[Evidence] = []
-    room = max_tokens
-    for item, count in zip(evidence, counts, strict=True):
-        if count <= room:
-            passages.append(item)
-            room -= count
-            continue
-        frame = await llm.count_tokens(render([replace(item, text="")]), allow_s=allow_s)
+    counts = await all_of(llm.count_tokens(render([item]), allow_s=budget.left()) for item in evidence)
+    passages, room = _whole(evidence, counts, max_tokens)
+    if len(passages) < len(evidence):
+        item = evidence[len(passages)]
+        frame = await llm.count_tokens(_frame(item), allow_s=budget.left())
         if room > frame:
-            text, _ = await llm.truncate(item.text, room - frame, allow_s=allow_s)
-            if text := _to_a_whole_fact(text, item.text):
-                # A piece of a table begins with its head, which stands elsewhere; what was posted has no place.
-                end = max(item.start, item.end - (len(item.text) - len(text)))
-                passages.append(replace(item, text=text, end=end))
-        break
+            head, _ = await llm.truncate(item.text, room - frame, allow_s=budget.left())
+            passages += _shortened(item, head)
     return passages
+
+
+def cut_by_estimate(evidence: Sequence[Evidence], max_tokens: int) -> list[Evidence]:
+    """As `cut` without the tokenizer, by an upper estimate of the tokens."""
+    passages, room = _whole(evidence, [estimate_tokens(render([item])) for item in evidence], max_tokens)
+    if len(passages) < len(evidence):
+        item = evidence[len(passages)]
+        passages += _shortened(item, head_by_estimate(item.text, room - estimate_tokens(_frame(item))))
+    return passages
+
+
+def _whole(evidence: Sequence[Evidence], counts: Sequence[int], max_tokens: int) -> tuple[list[Evidence], int]:
+    """The passages before the first that does not fit, and the tokens left for that one."""
+    totals = list(accumulate(counts))
+    fitting = bisect_right(totals, max_tokens)
+    return list(evidence[:fitting]), max_tokens - sum(counts[:fitting])
+
+
+def _frame(item: Evidence) -> str:
+    return render([replace(item, text="")])
+
+
+def _shortened(item: Evidence, head: str) -> list[Evidence]:
+    """The passage with the whole facts of its head; none where the head has none."""
+    text = _to_a_whole_fact(head, item.text)
+    # A piece of a table begins with its head, which stands elsewhere; what was posted has no place.
+    end = max(item.start, item.end - (len(item.text) - len(text)))
+    return [replace(item, text=text, end=end)] if text else []
 
 
 def _to_a_whole_fact(text: str, whole: str) -> str:
     """The start of a text up to a line's or sentence's end, at least to a word's: half a number is another one."""
     if text == whole:
         return text
-    ends = (text.rfind("\n"), *(text.rfind(mark) + 1 for mark in (". ", "! ", "? ")))
-    end = max(ends)
-    return text[: end if 2 * end > len(text) else text.rfind(" ") + 1].rstrip()
-
-
-def cut_by_estimate(evidence: Sequence[Evidence], max_tokens: int) -> list[Evidence]:
-    """As `cut` without the tokenizer: whole passages only, by an upper estimate of their tokens."""
-    totals = accumulate(estimate_tokens(render([item])) for item in evidence)
-    return [item for item, total in zip(evidence, totals, strict=True) if total <= max_tokens]
+    end = max(text.rfind("\n"), *(text.rfind(mark) + 1 for mark in (". ", "! ", "? ", *FULL_STOPS)))
+    return text[:end].rstrip() if 2 * end > len(text) else whole_words(text)

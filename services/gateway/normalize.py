@@ -6,24 +6,48 @@ from dataclasses import dataclass
 
 from proto.answer import AnswerKind
 from services.kit.llm import Sample
+from services.kit.text.cutting import FULL_STOPS, whole_words
 
 UNKNOWN = "i don't know"
 INVALID = "invalid question"
 
 _LABEL = re.compile(r"^\s*(?:\*\*)?(?:final\s+)?(?:answer|response|a)(?:\*\*)?\s*:\s*(?:\*\*)?\s*", re.IGNORECASE)
+# What models think before they answer; some templates begin it in the prompt.
+_THOUGHT = re.compile(r"\A(?:(?!<think>).)*</think>|<think>.*?(?:</think>|\Z)", re.IGNORECASE | re.DOTALL)
+_CODE_FENCE = re.compile(r"(?:`{3}|~{3})\s*\w*")
+_DO_NOT = r"(?:do\s*not|don\s*['’`´]?\s*t)"
+_CANNOT = r"(?:can\s*not|can\s*['’`´]\s*t|could\s+not|couldn\s*['’`´]\s*t)"
+_I_AM = r"\bi(?:\s+am|\s*['’`´]\s*m)"
+_FIND = r"(?:answer|determine|find|provide|say)"
+_SOURCES = r"(?:documents?|context|references?|passages?|texts?|pages?)"
+_THE_SOURCES = rf"(?:the|these|this)\s+(?:provided\s+|given\s+|above\s+)?{_SOURCES}"
+_STATED = r"(?:mentioned|specified|stated|provided|given|included)"
 _UNKNOWN = re.compile(
-    r"\bi\s*(?:do\s*not|don\s*['’`´]?\s*t)\s+(?:really\s+|actually\s+)?know\b"
-    r"|\b(?:i\s+(?:cannot|can\s*not|can['’]t|am\s+(?:not\s+able|unable)\s+to)\s+(?:answer|determine|find|provide|say))"
-    r"|\b(?:documents?|context|references?|passages?|texts?|information|pages?)\s+(?:provided\s+|given\s+|above\s+)?"
+    rf"\bi\s*{_DO_NOT}\s+(?:really\s+|actually\s+)?know\b"
+    rf"|\bi\s+{_CANNOT}\s+{_FIND}"
+    rf"|{_I_AM}\s+(?:not\s+able|unable)\s+to\s+{_FIND}"
+    rf"|\bi\s*{_DO_NOT}\s+have\s+(?:(?:any|the|enough|sufficient|specific)\s+)?(?:information|access|data)\b"
+    rf"|\b(?:{_SOURCES}|information)\s+(?:provided\s+|given\s+|above\s+)?"
     r"(?:do|does|did)(?:\s+not|n['’]t)\s+(?:contain|mention|provide|specify|include|state|say|give|answer)"
-    r"|\b(?:is|are|was|were)\s+not\s+(?:mentioned|specified|stated|provided|given|included)\s+in\s+the\s+"
-    r"(?:documents?|context|references?|passages?|texts?|pages?)",
+    rf"|\bnone\s+of\s+{_THE_SOURCES}\s+(?:contain|mention|provide|specif|include|state|say|give|answer)"
+    rf"|\b(?:is|are|was|were)(?:\s+not|n['’]t)\s+(?:\w+ly\s+)?{_STATED}\s+in\s+{_THE_SOURCES}"
+    rf"|\b{_CANNOT}\s+be\s+(?:determined|answered|found|inferred)\s+(?:based\s+on|from|in|with|using)\s+{_THE_SOURCES}"
+    r"|\bthere(?:\s+is|['’]s)\s+(?:no|not\s+enough|insufficient)\s+(?:\w+\s+)?(?:information|mention)"
+    r"(?=\s+(?:about|available|concerning|given|in|of|on|provided|regarding|that|to)\b|\W*$)"
+    r"|\b(?:the|this|that)\s+information\s+(?:is|was)(?:\s+not|n['’]t)\s+(?:available|provided|given)\b"
+    # At the start of an answer, where they speak of all of it.
+    rf"|^\W*{_I_AM}\s+not\s+(?:\w+ly\s+|quite\s+)?(?:sure|certain)\b"
+    rf"|^\W*(?:(?:it|this|that|the\s+answer)\s+)?{_CANNOT}\s+be\s+(?:determined|answered)(?=[.,;]|\s*$)"
+    rf"|^\W*(?:{_CANNOT}|unable\s+to)\s+(?:answer|determine)\b"
+    rf"|^\W*not\s+(?:\w+ly\s+)?(?:{_STATED}|found|available)\s+in\s+{_THE_SOURCES}"
+    r"|^\W*(?:insufficient|no|not\s+enough)\s+(?:\w+\s+)?information\s+(?:is|was|about|on|in|to|available|provided)\b"
+    rf"|^\W*(?-i:[Nn]ot)\s+(?-i:{_STATED})\W*$",
     re.IGNORECASE,
 )
 # Alone on a line, whatever the others say.
-_ONLY_UNKNOWN = re.compile(r"\W*i\s*(?:do\s*not|don\s*['’`´]?\s*t)\s+know\W*", re.IGNORECASE)
+_ONLY_UNKNOWN = re.compile(rf"\W*i\s*{_DO_NOT}\s+know\W*", re.IGNORECASE)
 # A title: I Don't Know Why.
-_TITLE = re.compile(r"I\s+(?:Do\s+Not|Don\s*['’`´]?\s*[tT])\s+Know(?=\s+\w)")
+_TITLE = re.compile(r"I\s+(?:Do\s+Not|Don\s*['’`´]?\s*[tT])\s+Know(?=\s+\w)|I(?:\s+A|['’`´])m\s+Not\s+Sure(?=\s+\w)")
 _QUOTED = re.compile(r"[\"“][^\"“”]*[\"”]")
 _INVALID = re.compile(
     r"^\W*(?:this\s+is\s+an?\s+|the\s+question\s+is\s+)?invalid(?:\s+(?:question|premise)\b|\s*(?:$|[.,:;!(*-]))",
@@ -38,12 +62,13 @@ _ITEM = re.compile(r"^\s*(?:[-*•]|\d{1,2}[.)])\s+(?=\S)")
 _COMPACT_DAY = re.compile(r"(?<![\w.,$€£/-])((?:19|20)\d\d)(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])(?![\w%/-]|[.,]\d)")
 # A word with the mark behind it, which may end a sentence.
 _ENDING = re.compile(r"(\S+?)([.!?]) ")
+_WORD = re.compile(r"\w")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 
 
 @dataclass(frozen=True, slots=True)
 class Normalized:
-    """An answer as CRAG reads it; `cut` where it ends within its only sentence, before a word that may be half."""
+    """An answer as CRAG reads it; `cut` where it lacks the end of its only sentence, or the list's last item."""
 
     answer: str
     kind: AnswerKind
@@ -63,25 +88,27 @@ def normalize(text: str, *, finished: bool = True) -> Normalized:
         finished: whether the model ended by itself; a reply that was cut loses its unfinished last sentence, and the
             last word of an only one.
     """
-    lines = [line for line in (_CONTROL.sub(" ", line).strip() for line in text.splitlines()) if line]
+    lines = [_CONTROL.sub(" ", line).strip() for line in _THOUGHT.sub("", text).splitlines()]
+    lines = [line for line in lines if _WORD.search(line) and not _CODE_FENCE.fullmatch(line)]
     if len(lines) > 1 and lines[0].rstrip("* ").endswith(":"):
         # A label or an announcement on a line of its own, with the answer below it.
         lines = lines[1:]
-    line = _LABEL.sub("", lines[0]) if lines else ""
+    line, cut = _LABEL.sub("", lines[0]) if lines else "", False
     if len(lines) > 1 and all(map(_ITEM.match, lines[:2])):
-        items = itertools.takewhile(_ITEM.match, lines)
+        items = list(itertools.takewhile(_ITEM.match, lines))
+        if cut := not finished and len(items) == len(lines):
+            items.pop()
         line = ", ".join(_ITEM.sub("", item) for item in items)
     if _is_unknown(line) or any(map(_ONLY_UNKNOWN.fullmatch, lines)):
         return Normalized(UNKNOWN, "unknown")
     if _INVALID.match(line):
         return Normalized(INVALID, "invalid_question")
-    cut = False
     if not finished and len(lines) == 1:
         whole = _whole_sentences(line)
         cut = not whole
-        line = whole or line.rpartition(" ")[0].rstrip(",;:")
+        line = whole or whole_words(line).rstrip(",;:，；、")
     line = _COMPACT_DAY.sub(r"\1-\2-\3", " ".join(line.split()).strip("*` "))
-    if not re.search(r"\w", line):
+    if not _WORD.search(line):
         return Normalized(UNKNOWN, "unknown")
     return Normalized(line, "answer", cut)
 
@@ -90,7 +117,7 @@ def _is_unknown(line: str) -> bool:
     """Whether the answer's line says that it is none, outside of titles."""
     plain = _TITLE.sub(" ", line)
     unquoted = _QUOTED.sub(" ", plain)
-    return _UNKNOWN.search(unquoted if re.search(r"\w", unquoted) else plain) is not None
+    return _UNKNOWN.search(unquoted if _WORD.search(unquoted) else plain) is not None
 
 
 def _whole_sentences(line: str) -> str:
@@ -98,7 +125,7 @@ def _whole_sentences(line: str) -> str:
     if line.endswith((".", "!", "?")):
         return line
     ends = [match.end(2) for match in _ENDING.finditer(line) if match[2] != "." or not _is_abbreviation(match[1])]
-    return line[: ends[-1]] if ends else ""
+    return line[: max(*ends, *(line.rfind(mark) + 1 for mark in FULL_STOPS))]
 
 
 def _is_abbreviation(word: str) -> bool:

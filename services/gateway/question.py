@@ -35,17 +35,22 @@ class Question:
     options: Options = field(default_factory=Options)
 
 
-# "Can you tell me ...?" is no yes-or-no question, but small models answer "yes".
+# "Can you tell me ...?" is no yes-or-no question, but small models answer "yes". Without "me" most of it asks
+# something: "Can you give a cat aspirin?"
 _POLITE = re.compile(
-    r"^(?:(?:hey|hi|hello|please|so|ok(?:ay)?)\b[,!]?\s+)*"
-    r"(?:(?:can|could|would|will|do|are)\s+you\s+(?:please\s+|possibly\s+|happen\s+to\s+|able\s+to\s+)?"
-    r"(?:tell|give|show|inform|remind|provide|name|list|find|share|specify|know|say)"
-    r"|(?:please\s+)?(?:tell|give|show|provide)|i(?:'d| would)\s+like\s+to\s+know|i\s+want\s+to\s+know|do\s+you\s+know)"
-    r"(?:\s+(?:me|us))?(?:\s+(?:with|about|of))?[,:]?\s+(?=\S)",
+    r"(?:(?:hey|hi|hello|please|so|ok(?:ay)?)\b[,!]?\s+)*"
+    r"(?P<phrase>(?:(?:(?:can|could|would|will)\s+you|are\s+you\s+able\s+to)\s+(?:please\s+|possibly\s+)?)?"
+    r"(?:tell|give|show|inform|remind|provide|find|share)\s+(?:me|us)"
+    r"|(?:can|could|would)\s+you\s+(?:please\s+|possibly\s+)?(?:tell|name|list|specify)"
+    r"|(?:do|would)\s+you\s+(?:happen\s+to\s+)?know|i(?:['’]d|\s+would)\s+like\s+to\s+know|i\s+want\s+to\s+know)"
+    r"(?:\s+(?:with|about|of))?[,:]?\s+(?=\S)",
     re.IGNORECASE,
 )
+# Show Me the Money; I Want to Know What Love Is.
+_TITLE = re.compile(r"\s[A-Z]")
 
 
 def plain(query: str) -> str:
     """A question without the polite phrase in front of it."""
-    return _POLITE.sub("", query, count=1)
+    polite = _POLITE.match(query)
+    return query if polite is None or _TITLE.search(polite["phrase"]) else query[polite.end() :]

@@ -8,7 +8,9 @@ import contextlib
 import json
 import math
 import re
+import string
 import time
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -16,6 +18,7 @@ from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, model_validator
 
+from services.kit.budget import Budget
 from services.kit.client import ServiceClient
 from services.kit.errors import BadReply, ServiceFailure, ServiceRejected, ServiceUnavailable
 from services.kit.telemetry import log
@@ -35,8 +38,12 @@ RENEWAL_S = 2.0
 
 Role = Literal["system", "user", "assistant"]
 
-# Less than English text has, so that an estimate errs towards a shorter prompt.
+# Less than English text has, so that an estimate errs towards a shorter prompt. Where figures and signs prevail, each
+# of them is a token, and words have more; a character of another script is up to two.
 CHARS_PER_TOKEN = 3.0
+CHARS_PER_WORD_TOKEN = 4.0
+TOKENS_PER_FOREIGN_CHAR = 2
+_FIGURES_AND_SIGNS = (string.digits + string.punctuation).encode()
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,8 +266,8 @@ class LLM:
         Raises:
             ServiceFailure: no usable reply within the allowance.
         """
-        began = time.monotonic()
-        await self.renew(allow_s=allow_s)
+        budget = Budget(allow_s)
+        await self.renew(allow_s=budget.left())
         adapted = bool(adapter) and adapter in self.served
         body: dict[str, Any] = {
             "model": adapter if adapted else self.model,
@@ -277,21 +284,18 @@ class LLM:
         if constraint:
             body |= constraint.body()
         try:
-            content = await self._post("/v1/chat/completions", body, allow_s=allow_s)
+            content = await self._post("/v1/chat/completions", body, allow_s=budget.left())
         except ServiceRejected as error:
             if error.status != NOT_FOUND:
                 raise
             # The server has other models now; the next request lists them.
             self.served, self.model = frozenset(), self._configured
-            left_s = allow_s - (time.monotonic() - began)
-            if not adapted or left_s <= 0:
+            if not adapted or not budget.left():
                 raise
             # The adapter was unloaded, and the base model still serves.
-            await self.models(allow_s=left_s)
+            await self.models(allow_s=budget.left())
             adapted, body["model"] = False, self.model
-            content = await self._post(
-                "/v1/chat/completions", body, allow_s=max(0.001, allow_s - (time.monotonic() - began))
-            )
+            content = await self._post("/v1/chat/completions", body, allow_s=budget.left())
         reply = self._parse(_ChatReply, content)
         if any(choice.finish_reason == ABORTED for choice in reply.choices):
             # The engine stopped, and cut the reply anywhere.
@@ -311,14 +315,15 @@ class LLM:
         """The start of a text of at most `max_tokens` tokens, and the number of its tokens."""
         # A token rarely spells more than twelve characters: a text far over the limit is cut before it is sent.
         text = text[: max_tokens * 12]
-        tokens = await self._tokens(text, allow_s=allow_s)
+        budget = Budget(allow_s)
+        tokens = await self._tokens(text, allow_s=budget.left())
         if tokens is None:
-            head = text[: int(max_tokens * CHARS_PER_TOKEN)]
+            head = head_by_estimate(text, max_tokens)
             return head, estimate_tokens(head)
         if len(tokens) <= max_tokens:
             return text, len(tokens)
         body = {"model": self.model, "tokens": tokens[:max_tokens]}
-        reply = await self._post("/detokenize", body, allow_s=allow_s)
+        reply = await self._post("/detokenize", body, allow_s=budget.left())
         head = self._parse(_Detokenized, reply).prompt
         # Half a character at the cut comes back as the replacement sign, so the text itself is sliced.
         return text[: len(head.rstrip("\ufffd"))] if text.startswith(head[:200]) else head, max_tokens
@@ -326,15 +331,16 @@ class LLM:
     async def _tokens(self, text: str, *, allow_s: float) -> list[int] | None:
         if time.monotonic() < self._tokenizer_again_at:
             return None
+        budget = Budget(allow_s)
         if self.served or not self.model:
-            await self.renew(allow_s=allow_s)
-        before, tokens = self.model, await self._tokenize(text, allow_s=allow_s)
+            await self.renew(allow_s=budget.left())
+        before, tokens = self.model, await self._tokenize(text, allow_s=budget.left())
         if tokens is None:
             # The server may have another model now.
             with contextlib.suppress(ServiceFailure):
-                await self.models(allow_s=allow_s)
+                await self.models(allow_s=budget.left())
             if self.model != before:
-                tokens = await self._tokenize(text, allow_s=allow_s)
+                tokens = await self._tokenize(text, allow_s=budget.left())
         if tokens is None:
             self._tokenizer_again_at = time.monotonic() + MODELS_TTL_S
         return tokens
@@ -371,7 +377,18 @@ def log_missing(adapter: str, model: str) -> None:
 
 
 def estimate_tokens(text: str) -> int:
-    return int(len(text) / CHARS_PER_TOKEN) + 1
+    """An upper estimate of a text's tokens."""
+    ascii_text = text.encode("ascii", "ignore")
+    letters = len(ascii_text.translate(None, _FIGURES_AND_SIGNS))
+    dense = len(ascii_text) - letters + TOKENS_PER_FOREIGN_CHAR * (len(text) - len(ascii_text))
+    return int(max(len(text) / CHARS_PER_TOKEN, letters / CHARS_PER_WORD_TOKEN + dense)) + 1
+
+
+def head_by_estimate(text: str, max_tokens: int) -> str:
+    """The longest start of a text that is estimated at `max_tokens` tokens; empty where that is none."""
+    text = text[: max(0, int(max_tokens * CHARS_PER_TOKEN))]
+    lengths = range(1, len(text) + 1)
+    return text[: bisect_right(lengths, max_tokens, key=lambda length: estimate_tokens(text[:length]))]
 
 
 def _sample(choice: _Choice) -> Sample:

@@ -27,9 +27,14 @@ OPENS, ENDS = "[<\u2039\u3008\ufe64\uff1c]", "[/\u2044\u2215\uff0f]"
 _FENCE = re.compile(rf"{OPENS}(?=\s*+(?:{ENDS}\s*+)?document\b)", re.IGNORECASE)
 
 
+def visible(text: str) -> str:
+    """A text without the characters that a reader does not see."""
+    return _INVISIBLE.sub("", text)
+
+
 def harmless(text: str) -> str:
     """A text without control tokens of chat templates, invisible characters and tags that would close its fence."""
-    text = _FENCE.sub("&lt;", _CONTROL_TOKEN.sub(" ", _CONTROL.sub(" ", _INVISIBLE.sub("", text))))
+    text = _FENCE.sub("&lt;", _CONTROL_TOKEN.sub(" ", _CONTROL.sub(" ", visible(text))))
     if _CONTROL_TOKEN.search(text):
         # The removed token stood between the halves of another one; nobody writes so by chance.
         text = _FENCE.sub("&lt;", _HALF_TOKEN.sub(" ", _CONTROL_TOKEN.sub(" ", text)))

@@ -12,14 +12,19 @@ from services.kit.telemetry import log
 
 T = TypeVar("T")
 
-_TABLE = "CREATE TABLE IF NOT EXISTS entry (key TEXT PRIMARY KEY, value BLOB, stored REAL, size INTEGER)"
-_GET = "SELECT value FROM entry WHERE key = ? AND stored > ?"
-_PUT = "INSERT OR REPLACE INTO entry VALUES (?, ?, ?, ?)"
-_OLD = "DELETE FROM entry WHERE stored <= ?"
+# The value is last and the index has all the rest, so that what is old or too much is found without a look at values.
+_TABLES = (
+    "DROP TABLE IF EXISTS entry",
+    "CREATE TABLE IF NOT EXISTS reply (key TEXT PRIMARY KEY, stored REAL, size INTEGER, value BLOB)",
+    "CREATE INDEX IF NOT EXISTS reply_by_age ON reply (stored, key, size)",
+)
+_GET = "SELECT value FROM reply WHERE key = ? AND stored > ?"
+_PUT = "INSERT OR REPLACE INTO reply VALUES (?, ?, ?, ?)"
+_OLD = "DELETE FROM reply WHERE stored <= ?"
 # The oldest beyond what there is room for.
 _OVER = (
-    "DELETE FROM entry WHERE key IN (SELECT key FROM"
-    " (SELECT key, SUM(size) OVER (ORDER BY stored DESC, key) AS held FROM entry) WHERE held > ?)"
+    "DELETE FROM reply WHERE key IN (SELECT key FROM"
+    " (SELECT key, SUM(size) OVER (ORDER BY stored DESC, key) AS held FROM reply) WHERE held > ?)"
 )
 
 
@@ -34,7 +39,7 @@ class Cache:
         self._age_s = age_s
         # SQLite is used from one thread, which is never the event loop's.
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="cache")
-        self._database = self._thread.submit(_open, file or ":memory:").result()
+        self._database = self._thread.submit(_open, file).result()
 
     async def get(self, key: str) -> bytes | None:
         def read() -> bytes | None:
@@ -47,7 +52,7 @@ class Cache:
         def write() -> None:
             with self._database:
                 now, size = time.time(), len(key) + len(value)
-                self._database.execute(_PUT, (key, value, now, size))
+                self._database.execute(_PUT, (key, now, size, value))
                 self._database.execute(_OLD, (now - self._age_s,))
                 self._database.execute(_OVER, (self._max_bytes,))
 
@@ -66,7 +71,22 @@ class Cache:
             return None
 
 
-def _open(file: Path | str) -> sqlite3.Connection:
-    database = sqlite3.connect(file, check_same_thread=False)
-    database.execute(_TABLE)
+def _open(file: Path | None) -> sqlite3.Connection:
+    """The database in the file, or in memory where the file is none or cannot be used."""
+    if file:
+        try:
+            return _connect(file)
+        except (sqlite3.Error, OSError) as error:
+            log.warning("the cache's file cannot be used: it is kept in memory", file=str(file), error=str(error))
+    return _connect(":memory:")
+
+
+def _connect(place: Path | str) -> sqlite3.Connection:
+    database = sqlite3.connect(place, check_same_thread=False)
+    try:
+        for statement in _TABLES:
+            database.execute(statement)
+    except sqlite3.Error:
+        database.close()
+        raise
     return database

@@ -1,6 +1,7 @@
 """Whatever pages, facts and questions say stays inside its fence, and speaks no chat template's language."""
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import httpx
@@ -75,6 +76,19 @@ async def test_attacks_stay_inside_their_fences(
         reached += any(mark(attack) in message["content"] for body in requests for message in body["messages"])
     # Comments, tag characters and base64 do not, or not in clear; `closed-book` reads the question alone.
     assert reached >= {"db3": 30, "closed-book": 1}.get(strategy, 4), reached
+
+
+@pytest.mark.parametrize("strategy", ["adaptive", "db3", "electric-sheep", "weknow"])
+@pytest.mark.parametrize("hidden", ["", "\u00ad", "\u2060"])
+async def test_no_page_forges_a_document_of_the_graph(
+    services: Services, gateway: httpx.AsyncClient, graph_row: list[str], strategy: str, hidden: str
+) -> None:
+    (attack,) = [one for one in ATTACKS if one.id == "23"]
+    attack = replace(attack, payload=attack.payload.replace("<doc", f"<doc{hidden}"))
+    requests = await sent(services, gateway, attack, strategy, graph_row)
+    shown = [message["content"] for body in requests for message in body["messages"] if message["role"] == "user"]
+    assert any("Marta Lindqvist" in text for text in shown)
+    assert not any("lighthouse is Bob Stone" in text for text in shown)
 
 
 def stays_inside(attack: Attack, requests: list[dict[str, Any]]) -> None:

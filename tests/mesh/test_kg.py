@@ -6,6 +6,9 @@ from typing import Any
 import httpx
 import pytest
 
+from proto.base import Degradation
+from proto.kg import KgResponse
+from services.gateway.mesh import Mesh
 from tests.mesh.conftest import LIGHTHOUSE, Services, missing
 
 pytestmark = pytest.mark.anyio
@@ -21,6 +24,24 @@ def says(facts_answer: str, web_answer: str) -> Any:
         return facts_answer if "knowledge graph" in shown else web_answer
 
     return reply
+
+
+@pytest.mark.parametrize("public_data", [False, True])
+async def test_what_the_graph_lacked_is_told(
+    services: Services, monkeypatch: pytest.MonkeyPatch, public_data: bool
+) -> None:
+    lack = Degradation(stage="generator", reason="timeout", detail="rules alone wrote the program")
+
+    async def late(_mesh: Mesh, _request: Any, *, allow_s: float) -> KgResponse:
+        return KgResponse(status="timeout", degraded=(lack,))
+
+    for route in ("query_kg", "execute_kg"):
+        monkeypatch.setattr(Mesh, route, late)
+    services.generator.reply = lambda _: "Inception"
+    async with services.gateway(db3_public_data=public_data) as gateway:
+        body = (await gateway.post("/answer", json=FILM | {"strategy": "db3"})).json()
+    told = {(item["stage"], item["reason"], item["detail"]) for item in missing(body)}
+    assert told >= {("generator", "timeout", lack.detail), ("kg", "timeout", "the program took too long")}
 
 
 async def test_an_answer_from_facts_ends_the_request(services: Services, gateway: httpx.AsyncClient) -> None:

@@ -1,5 +1,6 @@
 """Options of a request: each knob that a strategy heeds reaches what it turns, and another is refused in words."""
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -13,8 +14,9 @@ from proto.retrieve import RetrieveRequest
 from services.gateway.mesh import Mesh
 from services.gateway.settings import GatewaySettings
 from services.gateway.strategies import Strategy, load_strategies
+from tests.mesh import fakes
 from tests.mesh.conftest import BAKERY, LIGHTHOUSE, Services
-from tests.mesh.test_strategies import FAST, FILM, SHEEP, STABLE, SURE, ask, asked, script
+from tests.mesh.test_strategies import FAST, FILM, SHEEP, STABLE, SURE, ask, asked, prompt, script
 
 pytestmark = pytest.mark.anyio
 
@@ -116,6 +118,50 @@ async def test_the_premise_is_not_judged(services: Services, gateway: httpx.Asyn
     assert (await ask(gateway, "electric-sheep", STABLE))["kind"] == "invalid_question"
     body = await ask(gateway, "electric-sheep", STABLE, options={"false_premise": False})
     assert (body["kind"], body["answer"]) == ("answer", "no such lighthouse")
+
+
+@pytest.mark.parametrize("strategy", ["adaptive", "db3", "electric-sheep"])
+async def test_no_question_is_called_invalid_where_none_is_to_be(
+    services: Services, gateway: httpx.AsyncClient, strategy: str
+) -> None:
+    services.generator.reply = lambda body: "invalid question" if "regex" not in str(body) else "no frame"
+    assert (await ask(gateway, strategy, STABLE))["kind"] == "invalid_question"
+    body = await ask(gateway, strategy, STABLE, options={"false_premise": False})
+    assert (body["kind"], body["answer"], body["source"]) == ("unknown", "i don't know", "none")
+    assert body["citations"]
+
+
+@pytest.mark.parametrize("strategy", ["adaptive", "db3"])
+async def test_records_are_of_the_graph_that_is_off(
+    services: Services, monkeypatch: pytest.MonkeyPatch, strategy: str
+) -> None:
+    async def execute_kg(_mesh: Mesh, _request: Any, *, allow_s: float) -> Any:
+        raise AssertionError
+
+    monkeypatch.setattr(Mesh, "execute_kg", execute_kg)
+    services.generator.reply = lambda _: "Inception"
+    async with services.gateway(db3_public_data=True) as gateway:
+        body = await ask(gateway, strategy, FILM | {"search_results": [LIGHTHOUSE]}, options={"kg": "off"})
+    assert {citation["source"] for citation in body["citations"]} == {"web"}
+
+
+async def test_facts_and_figures_are_as_short_as_told(services: Services, gateway: httpx.AsyncClient) -> None:
+    services.generator.reply = script(SHEEP)
+    figures = "In 1901 it had 1,240 visitors and in 1902 it had 1,815 visitors at the gate. " * 60
+    visitors = {"query": "how many more visitors were there in 1902 than in 1901?", "evidence": [figures]}
+    films = {"query": "which films did christopher nolan direct?", "query_time": FILM["query_time"]}
+    for strategy, question, of in (("electric-sheep", visitors, "calculate"), ("db3", films, "facts")):
+        services.generator.requests.clear()
+        await ask(gateway, strategy, question, options={"context_tokens": 100})
+        shown = re.findall(r"<document title[^>]*>.*?</document>", prompt(services, of), re.DOTALL)[-1]
+        assert 60 <= len(fakes.tokens(shown)) <= 100
+
+
+async def test_no_function_call_is_planned_where_rules_write(gateway: httpx.AsyncClient) -> None:
+    body = await ask(gateway, "electric-sheep", STABLE, options={"kg": "rules"}, trace=True)
+    planned = {event["step"] for event in body["trace"]["events"] if event["kind"] == "plan"}
+    assert "reason" in planned
+    assert "kg" not in planned
 
 
 async def test_memory_and_calculator_are_left_out(services: Services, gateway: httpx.AsyncClient) -> None:

@@ -95,6 +95,24 @@ async def test_pages_that_are_found_stand_behind_those_that_are_given(gateway: h
     assert {"stage": "page:3", "reason": "failed", "detail": "HTTP 404"} in body["degraded"]
 
 
+async def test_a_page_without_room_for_its_text_is_named_and_the_next_is_read(
+    gateway: httpx.AsyncClient, site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pages = dict(site.pages)
+    site.pages = {"/long": reply(f"<p>{'A long page. ' * 400}</p>".encode()), **pages}
+    room = len(BAKERY["page_result"]) + 4_000
+    monkeypatch.setattr("services.gateway.steps.search.MAX_PAGES_CHARS", room)
+    body = await asked(gateway, search_results=[BAKERY])
+    assert ("page:1", "skipped") in {(item["stage"], item["reason"]) for item in body["degraded"]}
+    assert any("Marta Lindqvist" in item["text"] and item["page"] == 2 for item in body["citations"])
+
+
+async def test_without_room_for_a_page_the_web_is_not_searched(gateway: httpx.AsyncClient, engine: Engine) -> None:
+    body = await asked(gateway, search_results=[BAKERY] * 50)
+    assert ("web_search", "skipped") in {(item["stage"], item["reason"]) for item in body["degraded"]}
+    assert engine.queries == []
+
+
 async def test_a_mesh_without_a_searcher_says_so(services: Services) -> None:
     async with services.gateway() as gateway:
         body = await asked(gateway, search_results=[LIGHTHOUSE])

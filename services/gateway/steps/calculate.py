@@ -16,11 +16,10 @@ from services.gateway.calculator.grounding import Grounds
 from services.gateway.calculator.tree import Binary, Call, Compare, render
 from services.gateway.calculator.wanted import asks_arithmetic
 from services.gateway.context import Context
-from services.gateway.evidence import CALCULATION_TITLE, Evidence, cut, cut_by_estimate
+from services.gateway.evidence import CALCULATION_TITLE, Evidence
 from services.gateway.evidence import render as render_evidence
 from services.gateway.steps.ask import SPEED_MARGIN, Allowance, Request, ask, fill
-from services.gateway.steps.generate import MIN_CONTEXT_TOKENS, TOKENIZE_CAP_S
-from services.kit.errors import ServiceFailure
+from services.gateway.steps.generate import MIN_CONTEXT_TOKENS, shorten
 from services.kit.llm import Constraint, estimate_tokens
 from services.kit.prompts import Prompt
 
@@ -87,12 +86,9 @@ async def _fit(context: Context, prompt: Prompt, evidence: Sequence[Evidence], a
     run, mesh = context.run, context.mesh
     fixed = estimate_tokens(prompt.system) + estimate_tokens(context.question.query) + 40
     seconds = run.budget.allow(allowance.cap_s, reserve_s=allowance.reserve_s) / SPEED_MARGIN
-    limit = min(context.settings.calculate_max_tokens, mesh.speed.affordable_prompt(seconds, MIN_TOKENS) - fixed)
+    max_tokens = context.within_context(context.settings.calculate_max_tokens)
+    limit = min(max_tokens, mesh.speed.affordable_prompt(seconds, MIN_TOKENS) - fixed)
     if limit < MIN_CONTEXT_TOKENS:
         run.skip(STEP, f"time for {max(0, limit)} tokens of documents only")
         return []
-    try:
-        allow_s = run.budget.allow(TOKENIZE_CAP_S, reserve_s=allowance.reserve_s)
-        return await cut(evidence, limit, mesh.llm, allow_s=allow_s)
-    except ServiceFailure:
-        return cut_by_estimate(evidence, limit)
+    return await shorten(context, evidence, limit, reserve_s=allowance.reserve_s)

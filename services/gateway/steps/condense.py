@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from proto.answer import Turn
 from proto.base import MAX_QUERY_CHARS
+from services.gateway.confidence import COMMON
 from services.gateway.context import Context
 from services.gateway.question import plain
 from services.gateway.steps.ask import Allowance, Request, ask
@@ -33,17 +34,26 @@ _POINTS_BACK = re.compile(
     r"\b(?:he|she|they|him|her|hers|them|his|its|their|theirs|this|these|those|such)\b"
     r"|\bit\b(?!\s+(?:true|possible|that|time|raining|snowing|cold|hot)\b)"
     r"|\b(?:the|that|this|which) (?:same|former|latter|other|others|previous|first one|second one|last one|one|ones)\b"
-    r"|\bthat\s*(?:\?|$)|\b(?:like|of|about|after|before|than|for|in|on|by|with) that\b|\b(?:there|then)\s*(?:\?|$)",
+    r"|\bthat\s*(?:\?|$)|\b(?:there|then)\s*(?:\?|$)"
+    r"|\b(?:like|of|about|after|before|than|for|from|in|on|at|by|with|during|since|to) that\b"
+    r"|\b(?:is|are|was|were|do|does|did|has|had|can|could|will|would) that\b"
+    r"|\bthat (?:actor|actress|album|artist|author|award|band|book|building|city|club|company|country|day|director"
+    r"|episode|event|film|game|group|man|match|month|movie|novel|one|person|place|player|prize|record|series|show|singer"
+    r"|song|team|time|title|town|war|woman|writer|year)\b",
     re.IGNORECASE,
 )
+# Words of the languages beside it do not tell English.
+_ENGLISH = COMMON - frozenset(("a", "an", "as", "do", "had", "he", "in", "is", "me", "my", "on", "to", "was", "we"))
+_WORD = re.compile(r"\w+")
 _CONTINUES = re.compile(r"^\W*(?:and|but|or|so|also|what about|how about|what else|who else|why not)\b", re.IGNORECASE)
 _WORDS = Constraint(regex=rf"[^ \n\r\t]+( [^ \n\r\t]+){{1,{MAX_WORDS - 1}}}")
 
 
 def stands_alone(question: str) -> bool:
-    """Whether a question can be understood without earlier turns."""
-    words = plain(question).split()
-    return len(words) > FEW_WORDS and not _CONTINUES.search(question) and not _POINTS_BACK.search(question)
+    """Whether a question can be understood without earlier turns; one that is not in English may point to them."""
+    if len(plain(question).split()) <= FEW_WORDS or _ENGLISH.isdisjoint(_WORD.findall(question.lower())):
+        return False
+    return not _CONTINUES.search(question) and not _POINTS_BACK.search(question)
 
 
 async def condense(context: Context, prompt: Prompt, turns: Sequence[Turn]) -> str:
@@ -61,7 +71,8 @@ async def condense(context: Context, prompt: Prompt, turns: Sequence[Turn]) -> s
     rewritten = one_line(completion.text) if completion and completion.samples[0].finish_reason != "length" else ""
     if not rewritten or len(rewritten) > MAX_QUERY_CHARS:
         before = next((turn.content for turn in reversed(recent) if turn.role == "user"), "")
-        rewritten = one_line(f"{before} {last}")[-MAX_QUERY_CHARS:]
+        # Of control tokens alone nothing is left.
+        rewritten = one_line(f"{before} {last}")[-MAX_QUERY_CHARS:] or last
         run.decide(STEP, "not rewritten: the turn before stands in front of it")
     else:
         run.decide(STEP, f"rewritten: {rewritten}")

@@ -91,16 +91,26 @@ async def fit(
         run.skip("generate", f"time for {affordable} prompt tokens only")
         return []
     limit = min(max_tokens, affordable)
+    passages = await shorten(context, evidence, limit)
+    if not passages:
+        run.degrade("context", "skipped", f"no passage fits into {limit} tokens")
+    elif limit < max_tokens and [item.text for item in passages] != [item.text for item in evidence]:
+        run.degrade("context", "skipped", f"cut at {limit} of {max_tokens} tokens for want of time")
+    return passages
+
+
+async def shorten(
+    context: Context, evidence: Sequence[Evidence], limit: int, *, reserve_s: float = NAMING_RESERVE_S
+) -> list[Evidence]:
+    """The best passages within `limit` tokens: by the generator's tokenizer, or by an estimate where it fails."""
+    run = context.run
     try:
         async with run.stage("tokenize"):
             # A generator that hangs leaves time to the steps that do without it.
-            allow_s = run.budget.allow(min(TOKENIZE_CAP_S, run.budget.left() / 2), reserve_s=NAMING_RESERVE_S)
-            passages = await cut(evidence, limit, mesh.llm, allow_s=allow_s)
+            allow_s = run.budget.allow(min(TOKENIZE_CAP_S, run.budget.left() / 2), reserve_s=reserve_s)
+            return await cut(evidence, limit, context.mesh.llm, allow_s=allow_s)
     except ServiceFailure:
-        passages = cut_by_estimate(evidence, limit)
-    if limit < max_tokens and [item.text for item in passages] != [item.text for item in evidence]:
-        run.degrade("context", "skipped", f"cut at {limit} of {max_tokens} tokens for want of time")
-    return passages
+        return cut_by_estimate(evidence, limit)
 
 
 async def serves_adapter(context: Context, adapter: str) -> bool:

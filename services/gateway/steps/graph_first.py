@@ -27,7 +27,7 @@ async def graph_first(
     """The first answer in this order; evidence that came with the question is read alone."""
     if context.question.evidence:
         return await read(context.question.evidence)
-    if context.settings.db3_public_data:
+    if context.settings.db3_public_data and context.options.kg != "off":
         records, passages = await all_of((_records(context, entities), reranked(context, retrieval)))
         draft = await read([*records, *passages])
         of_records = draft.kind == "answer" and origin(draft.answer, draft.evidence) == "public_data"

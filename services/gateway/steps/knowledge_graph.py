@@ -7,7 +7,7 @@ from proto.kg import KgMode, KgRequest, KgResponse
 from services.gateway.context import Context
 from services.gateway.evidence import GRAPH_TITLE, Evidence
 from services.gateway.normalize import INVALID
-from services.gateway.run import Draft
+from services.gateway.run import Draft, Run
 from services.gateway.steps.generate import Generation, read_and_answer
 from services.kit.errors import ServiceFailure
 from services.kit.prompts import Prompt
@@ -50,7 +50,15 @@ async def look_up(context: Context, *, allow_s: float | None = None, mode: KgMod
     except ServiceFailure:
         return None
     run.kg = response
+    name_missing(run, response)
     return response
+
+
+def name_missing(run: Run, response: KgResponse) -> None:
+    """Name what the knowledge graph lacked, and that it ran out of time."""
+    run.degrade_all(response.degraded)
+    if response.status == "timeout":
+        run.degrade("kg", "timeout", "the program took too long")
 
 
 def as_evidence(response: KgResponse) -> Evidence:
@@ -87,7 +95,8 @@ async def answer_from_facts(context: Context, prompt: Prompt, facts: KgResponse,
         return Draft(INVALID, "invalid_question", 1.0, "kg", (as_evidence(facts),))
     if not answers(facts, classification):
         return None
-    generation = Generation(prompt, context.settings.kg_max_tokens + FRAME_TOKENS, ANSWER_TOKENS, adapter)
+    max_tokens = context.within_context(context.settings.kg_max_tokens + FRAME_TOKENS)
+    generation = Generation(prompt, max_tokens, ANSWER_TOKENS, adapter)
     draft = await read_and_answer(context, generation, [as_evidence(facts)])
     # Facts alone show no other false premise: the web comes next.
     return replace(draft, source="kg") if draft.kind == "answer" else None

@@ -22,6 +22,7 @@ from services.gateway.context import Context
 from services.gateway.evidence import RECORDS_TITLE, Evidence
 from services.gateway.mesh import Mesh
 from services.gateway.steps.ask import Allowance, Request, ask
+from services.gateway.steps.knowledge_graph import name_missing
 from services.kit.concurrency import all_of
 from services.kit.errors import ServiceFailure
 from services.kit.llm import Constraint
@@ -133,7 +134,9 @@ async def _execute(context: Context, name: str, domain: Domain, *, allow_s: floa
         query_time=context.question.query_time,
         domain=domain,
     )
-    return await context.mesh.execute_kg(request, allow_s=allow_s)
+    response = await context.mesh.execute_kg(request, allow_s=allow_s)
+    name_missing(context.run, response)
+    return response
 
 
 def _succeeded(facts: KgResponse) -> list[KgStatement]:

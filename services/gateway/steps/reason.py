@@ -43,6 +43,8 @@ SUMMARISE_RESERVE_S = 1.0
 _NOTHING = re.compile(
     r"\W*(?:none|nobody|no one|nothing|never|no such|n/?a|not applicable|there (?:is|was) no)\b", re.I
 )
+# Of words that have ends: a Chinese one stands among others.
+_LETTER = "[0-9a-z\u00df-\u024f]"
 
 
 class Reasoned(BaseModel):
@@ -85,8 +87,6 @@ def read(reasoned: Reasoned, *, checks_premise: bool = True) -> Normalized:
         checks_premise: whether the reply's judgement of the premise counts (the paper's ablation leaves it out).
     """
     normalized = normalize(reasoned.answer)
-    if not checks_premise and normalized.kind == "invalid_question":
-        return Normalized(UNKNOWN, "unknown")
     if not (reasoned.false_premise and checks_premise):
         return normalized
     if normalized.kind == "invalid_question" or _NOTHING.match(reasoned.answer):
@@ -96,7 +96,7 @@ def read(reasoned: Reasoned, *, checks_premise: bool = True) -> Normalized:
 
 def references(evidence: Sequence[Evidence]) -> str:
     """All references, each in its fence with its source."""
-    return "\n".join(fence(item.text, source=_source(item), title=item.title) for item in evidence)
+    return "\n".join(fence(item.shown, source=_source(item), title=item.title) for item in evidence)
 
 
 def _source(item: Evidence) -> str:
@@ -173,9 +173,14 @@ async def reason(context: Context, prompt: Prompt, backup: Prompt, evidence: Seq
 
 
 def origin(answer: str, evidence: Sequence[Evidence]) -> AnswerSource:
-    """The source of an answer: the first reference that holds it, else the most reliable, else the model."""
-    holders = [item for item in evidence if answer.casefold() in item.text.casefold()]
-    for item in (*holders, *evidence):
+    """The source of an answer: the first reference that holds it in whole words, else the most reliable.
+
+    What the model remembers counts where nothing else does.
+    """
+    words = re.compile(rf"(?<!{_LETTER}){re.escape(answer.casefold())}(?!{_LETTER})")
+    references = sorted(evidence, key=lambda item: item.source == "model")
+    holders = [item for item in references if words.search(item.text.casefold())]
+    for item in (*holders, *references):
         if item.source != "calculator":
             return item.source
     return "model"

@@ -9,7 +9,8 @@ As published but for:
 - Graph (3.2): rules write the program first, the language model where they find none, and it runs as SQL over a
   database instead of over the live API; a name that is not in the graph is refused; facts too old for a real-time
   question do not answer it.
-- Public data (2.3): records are those of the graph's database, found by its index of names.
+- Public data (2.3): the classifier names the domain, and one prompt finds the entities of any; records are those of the
+  graph's database, found by its index of names.
 """
 
 from collections.abc import Sequence

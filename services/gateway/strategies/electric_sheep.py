@@ -12,7 +12,8 @@ As published but for:
 - Graph (4.5): function calls, which the authors tried and left unoptimised; they submitted entities by the language
   model and queries by rules (`options.kg`: rules). Where the time does not pay the call, rules write the program.
 - Reasoning (4.6, D.5): the frame is a constraint of the decoder; a reply that calls the premise false and answers all
-  the same is a doubt.
+  the same is a doubt; "i don't know" counts in the frame's answer, where the authors took it anywhere in a reply as
+  the whole reply.
 - Time: a call that the time left does not pay is skipped and named, the least useful by the authors' ablation first.
 """
 
@@ -101,7 +102,7 @@ class ElectricSheep(Strategy):
             "calculate": CALCULATE,
         }
         options = context.options
-        if question.evidence or options.kg == "off":
+        if question.evidence or options.kg in ("off", "rules"):
             del calls["kg"]
         if options.closed_book is False:
             del calls["knowledge"]

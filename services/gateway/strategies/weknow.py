@@ -3,8 +3,9 @@
 After WeKnow-RAG (web retrieval in two stages, domain by certainty, self-assessment, integration by rate of change).
 As published but for:
 
-- Web: chunks are matched with their page's name and snippet, where the authors took snippets as candidates of their
-  own beside 200 chunks; encoder and reranker are the mesh's where bge-large-en-v1.5 and bge-reranker-large were.
+- Web: of more than five pages the snippets choose five, as db3's; chunks are matched with their page's name and
+  snippet, where the authors took snippets as candidates of their own beside 200 chunks; encoder and reranker are the
+  mesh's where bge-large-en-v1.5 and bge-reranker-large were.
 - Domain: the mesh's classifier in place of a first call of the language model; under 90 % certainty it is open, as
   theirs.
 - Graph: programs in the regularized language stand for their structured analysis and its API calls.

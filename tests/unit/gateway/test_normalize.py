@@ -28,6 +28,18 @@ from services.kit.llm import Sample
         ("Three cities:\n- Paris\n- Rome", "Paris, Rome"),
         ("1. FC Köln", "1. FC Köln"),
         ("**1889**", "1889"),
+        ("```\nParis\n```", "Paris"),
+        ("```text\nParis\n```", "Paris"),
+        ("---\nParis", "Paris"),
+        ("<think>\nThe page says so.\n</think>\n\nParis", "Paris"),
+        ("The page says so.\n</think>\n\nParis", "Paris"),
+        ("I'm Not There", "I'm Not There"),
+        ("I'm Not Sure What I Want by the Replicants", "I'm Not Sure What I Want by the Replicants"),
+        ("No Information", "No Information"),
+        ("Not Available", "Not Available"),
+        ("It is not available in Norway", "It is not available in Norway"),
+        ("It cannot be determined by sight", "It cannot be determined by sight"),
+        ("There is no information desk there", "There is no information desk there"),
     ],
 )
 def test_one_line_without_labels(text: str, answer: str) -> None:
@@ -41,6 +53,12 @@ def test_one_line_without_labels(text: str, answer: str) -> None:
         "The documents do not mention it.", "The provided context doesn't contain this information.",
         "The date is not mentioned in the documents.", "I cannot determine the answer from the documents.", "",
         "\n \n", "...", "Answer:",
+        "There is no information about this in the documents.", "I don't have enough information to answer.",
+        "It cannot be determined from the documents.", "Not specified in the documents.", "Not specified.",
+        "I'm unable to answer this question.", "I'm not sure.", "I’m not entirely sure, perhaps Paris",
+        "The information is not available.", "None of the documents mention it.", "Unable to determine",
+        "No information is given about it.", "It is not explicitly stated in the provided context.",
+        "<think>Is it Paris?", "<think>Paris</think>", "```\n```",
     ],
 )  # fmt: skip
 def test_abstentions_are_canonical(text: str) -> None:
@@ -64,13 +82,18 @@ def test_near_misses_stay_answers(text: str) -> None:
         ("It is in Paris.", "It is in Paris.", False),
         ("It was built in the ye", "It was built in the", True),
         ("Oslo, Bergen, Narv", "Oslo, Bergen", True),
+        ("The cities are:\n- Oslo\n- Bergen\n- Narv", "Oslo, Bergen", True),
+        ("1. 1999\n2. 20", "1999", True),
+        ("1. Oslo\n2. Bergen\nBoth are in Nor", "Oslo, Bergen", False),
+        ("它由玛尔塔设计。建于一八六", "它由玛尔塔设计。", False),
+        ("它由玛尔塔于18", "它由玛尔塔于", True),
         ("1" + "0" * 74, UNKNOWN, False),
     ],
 )
 def test_a_reply_cut_at_the_limit_loses_what_is_not_whole(text: str, answer: str, cut: bool) -> None:
     normalized = normalize_sample(Sample(text, "length"))
     assert (normalized.answer, normalized.cut) == (answer, cut)
-    assert normalize_sample(Sample(text, "stop")) == Normalized(text, "answer")
+    assert not normalize_sample(Sample(text, "stop")).cut
 
 
 @given(st.text())

@@ -15,6 +15,7 @@ from services.gateway.run import Run
 from services.gateway.settings import GatewaySettings
 from services.gateway.steps.ask import Allowance
 from services.gateway.steps.closed_book import closed_book
+from services.gateway.steps.generate import fit
 from services.gateway.steps.reason import ANSWER_WORDS, REASONING_WORDS, frame, origin, parse, reason, references
 from services.gateway.steps.self_assess import accepts, self_assess
 from services.gateway.steps.summarise import summarise
@@ -165,6 +166,13 @@ def test_an_answer_comes_from_the_first_reference_that_holds_it() -> None:
     assert origin("43 m", [WEB, FACTS]) == "kg"
     assert origin("44", [calculation, FACTS]) == "kg"
     assert origin("something else", []) == "model"
+    memory = Evidence("It opened in 1943.\nAnswer: Jonas Berg, 43", 0, source="model")
+    assert origin("43", [memory, FACTS, WEB]) == "kg"
+    assert origin("194", [FACTS, WEB]) == "kg"
+    assert origin("it", [memory, FACTS, WEB]) == "web"
+    assert origin("Jonas Berg", [memory, WEB]) == "model"
+    assert origin("玛尔塔", [FACTS, Evidence("灯塔由玛尔塔设计。", 0)]) == "web"
+    assert origin("yes", [memory, WEB]) == "web"
 
 
 def test_references_name_tables_calculations_and_memory() -> None:
@@ -219,3 +227,8 @@ async def test_a_confidence_that_is_no_word_of_the_three_is_none(context: Contex
 )  # fmt: skip
 def test_only_the_required_confidence_is_accepted(required: Any, given_level: Any, accepted: bool) -> None:
     assert accepts(required, given_level) is accepted
+
+
+async def test_a_passage_that_fits_into_no_context_is_named(context: Context) -> None:
+    assert await fit(context, [Evidence("x-" * 5_000, 0)], max_tokens=100) == []
+    assert [item.detail for item in context.run.degraded] == ["no passage fits into 100 tokens"]

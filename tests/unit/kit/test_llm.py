@@ -3,15 +3,18 @@
 import json
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import httpx
 import pytest
 
+from services.kit.budget import Budget
 from services.kit.client import ServiceClient, http_client
 from services.kit.errors import BadReply, ServiceRejected, ServiceUnavailable
-from services.kit.llm import LLM, Constraint, Message
+from services.kit.llm import LLM, Constraint, Message, estimate_tokens, head_by_estimate
 from tests.mesh.fakes import FakeGenerator
+from tests.unit.conftest import Clock
 
 pytestmark = pytest.mark.anyio
 
@@ -201,10 +204,47 @@ async def test_without_a_tokenizer_tokens_are_estimated_from_above() -> None:
     assert estimated > len(text.split()) * 1.3
     head, count = await model.truncate(text, 10, allow_s=1)
     assert text.startswith(head)
-    assert count <= 11
+    assert count <= 10
     assert len(head.split()) <= 10
     with pytest.raises(ServiceRejected):
         await scripted(lambda _: httpx.Response(401)).count_tokens("x", allow_s=1)
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    # By Qwen's tokenizer, and of Chinese by SmolLM's.
+    [
+        ("The lighthouse was designed by Marta Lindqvist, who also drew the plans of the customs house.", 22),
+        ("| 1901 | 1,240 | 3.14 | 99 |", 24),
+        ("港口灯塔由玛尔塔设计，于一八六四年建成。", 40),
+    ],
+)
+def test_an_estimate_is_from_above_and_a_head_keeps_to_it(text: str, tokens: int) -> None:
+    assert 0.95 * tokens <= estimate_tokens(text) <= 1.6 * tokens
+    for limit in range(-1, 60):
+        head = head_by_estimate(text, limit)
+        assert text.startswith(head)
+        assert not head or estimate_tokens(head) <= limit
+        assert head == text or estimate_tokens(text[: len(head) + 1]) > limit
+
+
+async def test_the_listing_of_models_is_paid_from_the_same_allowance(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, allowances = Clock(), list[int]()
+
+    def reply(request: httpx.Request) -> httpx.Response:
+        allowances.append(round(int(request.headers["x-deadline-ms"]), -2))
+        clock.now += 3
+        if request.url.path == "/v1/models":
+            return httpx.Response(200, json={"data": [{"id": "m"}]})
+        return httpx.Response(200, json={"choices": [{"message": {"content": "Paris"}}], "tokens": [1]})
+
+    monkeypatch.setattr("services.kit.llm.Budget", partial(Budget, clock=clock))
+    await scripted(reply).chat(ASK, max_tokens=5, allow_s=50)
+    await scripted(reply).count_tokens("x", allow_s=50)
+    model = scripted(reply)
+    model.model = ""
+    await model.count_tokens("x", allow_s=50)
+    assert allowances == [50_000, 47_000, 50_000, 50_000, 47_000]
 
 
 @pytest.mark.parametrize(

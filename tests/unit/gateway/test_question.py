@@ -1,0 +1,41 @@
+"""Questions without the polite phrase in front of them."""
+
+import pytest
+
+from services.gateway.question import plain
+
+
+@pytest.mark.parametrize(
+    ("query", "question"),
+    [
+        ("Can you tell me who built the tower?", "who built the tower?"),
+        ("Hi, could you please tell us about the tower?", "the tower?"),
+        ("Can you name the capital of France?", "the capital of France?"),
+        ("could you possibly list all films of 1994", "all films of 1994"),
+        ("Are you able to give me the height of the tower?", "the height of the tower?"),
+        ("Please tell me, who built it?", "who built it?"),
+        ("show me the films of 1994", "the films of 1994"),
+        ("I'd like to know who built the tower", "who built the tower"),
+        ("I want to know who built the tower", "who built the tower"),
+        ("Do you happen to know Ann Lee's age?", "Ann Lee's age?"),
+    ],
+)
+def test_the_polite_phrase_is_left_out(query: str, question: str) -> None:
+    assert plain(query) == question
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "Can you find diamonds in Arkansas?", "Can you give a cat aspirin?", "Will you list houses in winter?",
+        "Can you share a Netflix account with a friend?", "Do you name a boat before launching it?",
+        "Can you provide evidence anonymously in court?", "Could you say Pluto is a planet?",
+        "Show Boat premiered in which year?", "Tell Tale Heart was written by whom?",
+        "Tell Me Why was written by whom?",
+        "Show Me the Money is from which movie?", "Give My Regards to Broad Street is by whom?",
+        "I Want to Know What Love Is was released when?", "Do You Know Where You're Going To was sung by whom?",
+        "Can you tell", "please",
+    ],
+)  # fmt: skip
+def test_what_asks_something_or_is_a_title_stays(query: str) -> None:
+    assert plain(query) == query
