@@ -34,12 +34,10 @@ _POINTS_BACK = re.compile(
     r"\b(?:he|she|they|him|her|hers|them|his|its|their|theirs|this|these|those|such)\b"
     r"|\bit\b(?!\s+(?:true|possible|that|time|raining|snowing|cold|hot)\b)"
     r"|\b(?:the|that|this|which) (?:same|former|latter|other|others|previous|first one|second one|last one|one|ones)\b"
-    r"|\bthat\s*(?:\?|$)|\b(?:there|then)\s*(?:\?|$)"
+    r"|\bthat(?:\s+\w+)?\s*(?:\?|$)|\b(?:there|then)\s*(?:\?|$)"
     r"|\b(?:like|of|about|after|before|than|for|from|in|on|at|by|with|during|since|to) that\b"
-    r"|\b(?:is|are|was|were|do|does|did|has|had|can|could|will|would) that\b"
-    r"|\bthat (?:actor|actress|album|artist|author|award|band|book|building|city|club|company|country|day|director"
-    r"|episode|event|film|game|group|man|match|month|movie|novel|one|person|place|player|prize|record|series|show|singer"
-    r"|song|team|time|title|town|war|woman|writer|year)\b",
+    r"|\b(?:is|are|was|were|do|does|did|has|had|can|could|will|would|who \w+) that\b"
+    r"|\bthat (?:book|building|city|country|day|event|group|man|month|one|person|place|thing|time|town|woman|year)\b",
     re.IGNORECASE,
 )
 # Words of the languages beside it do not tell English.
