@@ -36,7 +36,9 @@ _POINTS_BACK = re.compile(
     r"|\b(?:the|that|this|which) (?:same|former|latter|other|others|previous|first one|second one|last one|one|ones)\b"
     r"|\bthat(?:\s+\w+)?\s*(?:\?|$)|\b(?:there|then)\s*(?:\?|$)"
     r"|\b(?:like|of|about|after|before|than|for|from|in|on|at|by|with|during|since|to) that\b"
-    r"|\b(?:is|are|was|were|do|does|did|has|had|can|could|will|would|who \w+) that\b"
+    r"|\b(?:is|are|was|were|do|does|did|has|had|can|could|will|would) that\b"
+    # But "who said that it rains".
+    r"|\bwho (?!(?:sa[iy]|claim|th[io]|believ|argu|prov|discover|show|stat|found|predict|kn[eo]w)\w*\b)\w+ that\b"
     r"|\bthat (?:book|building|city|country|day|event|group|man|month|one|person|place|thing|time|town|woman|year)\b",
     re.IGNORECASE,
 )
