@@ -84,6 +84,7 @@ class Selection:
     limit: int | None
     aggregate: Aggregate | None  # of the last key that is shown; of all rows
     comparisons: tuple[Comparison, ...]
+    once: str  # what is counted once, in words: of COUNT(DISTINCT ...)
 
 
 def place_of(column: exp.Column, functions: Mapping[str, Function]) -> tuple[Function, Key] | None:
@@ -190,7 +191,8 @@ def selection_of(tree: exp.Query, domain: Domain, tomorrow: str = "") -> Selecti
         default=parts.shown,
         grouped=bool(parts.group),
     )
-    return Selection(function, parts.order, parts.limit, parts.aggregate, compared)
+    once = " and ".join(key.words for key in keys) if parts.counts_once else ""
+    return Selection(function, parts.order, parts.limit, parts.aggregate, compared, once)
 
 
 def _is_joined(select: exp.Select) -> bool:
@@ -245,6 +247,7 @@ class _Parts:
         # Its rows are rows of tables.
         self._is_plain = is_whole and (not computed or (len(outputs) == 1 and isinstance(outputs[0], _SINGLE)))
         self.aggregate: Aggregate | None = None
+        self.counts_once = False
         self.group: tuple[str, ...] = ()
         self.order: tuple[tuple[str, bool], ...] = ()
         self.limit: int | None = None
@@ -325,7 +328,7 @@ class _Parts:
             self.aggregate = "len"
             if isinstance(inner, exp.Distinct):
                 select.set("distinct", exp.Distinct())
-                self._is_plain = False
+                self._is_plain, self.counts_once = False, True
                 # What is unknown is none of them.
                 for one in inner.expressions:
                     select.where(exp.Not(this=exp.Is(this=one.copy(), expression=exp.Null())), copy=False)

@@ -71,6 +71,7 @@ class Superlative:
     first: int = 0
     rows: int = 1
     value: bool = False  # whether a value is asked for and no row: the highest price
+    amount: bool = False  # whether it is of an amount, which adds up: the most hours
 
 
 @dataclass
@@ -131,6 +132,10 @@ class Tokens:
         """Whether none of the words has been read."""
         return self.read.isdisjoint(range(place.first, place.end))
 
+    def is_read(self, place: Range) -> bool:
+        """Whether all of the words have been read."""
+        return self.read.issuperset(range(place.first, place.end))
+
     def find(self, phrases: Iterable[str]) -> list[Range]:
         """Where the phrases stand in words that are not read; of those that overlap the longest, in order."""
         return apart(filter(self.free, self._places_of(phrases)))
@@ -188,7 +193,8 @@ class Tokens:
         runs: list[Range] = []
         for index in range(len(self._spans)):
             word = self.word(index)
-            is_idle = word in self.fillers or word[0] == "_" or _SIGNS.fullmatch(word) is not None
+            is_filler = word in self.fillers and not self._is_mark(index)
+            is_idle = is_filler or word[0] == "_" or _SIGNS.fullmatch(word) is not None
             if index in self.read or is_idle:
                 continue
             dotted = joined and self.word(index - 1) == "."
@@ -197,6 +203,11 @@ class Tokens:
             else:
                 runs.append(Range(index, index + 1))
         return runs
+
+    def _is_mark(self, index: int) -> bool:
+        """Whether a word is the mark A and no article: "got an A", but not "Is It A Novel"."""
+        place = Range(index, index + 1)
+        return index > 0 and self.text_of(place) == "A" and self.text_of(Range(index - 1, index)).islower()
 
     def _exact(self, start: int, end: int) -> Range | None:
         """The words that are these characters; None where one of them is longer."""

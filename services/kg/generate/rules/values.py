@@ -149,6 +149,8 @@ def flag_phrases(flag: Key, words: Phrases) -> dict[str, tuple[str, ...]]:
     plain = flag.name.removeprefix("has_").removeprefix("is_").replace("_", " ").replace(" to ", " to the~ ")
     absent = [f"{no} {plain}" for no in ("no", "not", "non", "without", "no longer")]
     absent += [f"{plain} free", f"{plain}-free"]
+    # Out of stock, out of warranty.
+    absent += [f"out of {state}" for within in ("in ", "under ") if (state := plain.removeprefix(within)) != plain]
     opposites = english().opposites
     return {
         "false": (*absent, *opposites.get(plain, opposites.get(plain.partition(" ")[0], ()))),

@@ -279,6 +279,7 @@ class English(Part):
     beneath: Phrases
     dates: Phrases
     aside: Phrases
+    excluding: Phrases
     synonyms: Mapping[str, Phrases]
     opposites: Mapping[str, Phrases]
     fillers: str
