@@ -142,7 +142,8 @@ def scalar(value: Any) -> str:
     """A value as YAML has it, in quotes only if YAML would read a bare one as something else."""
     text = str(value)
     plain = text.replace(" ", "").replace("_", "").replace("²", "").replace("/", "").replace("°", "")
-    return text if plain.isalpha() and text.lower() not in _YAML_WORDS else json.dumps(value, ensure_ascii=False)
+    is_plain = plain.isalpha() or (text.isidentifier() and text.isascii())
+    return text if is_plain and text.lower() not in _YAML_WORDS else json.dumps(value, ensure_ascii=False)
 
 
 _YAML_WORDS = frozenset({"true", "false", "yes", "no", "on", "off", "null", "none", "y", "n"})
