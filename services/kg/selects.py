@@ -124,6 +124,20 @@ def tables_of(select: exp.Select) -> list[exp.Table]:
     return [one for one in select.find_all(exp.Table) if one.find_ancestor(exp.Select) is select]
 
 
+def columns_of(select: exp.Select) -> list[exp.Column]:
+    """The columns of a SELECT, without those of another one within it."""
+    return [one for one in list(select.find_all(exp.Column)) if one.find_ancestor(exp.Select) is select]
+
+
+def expand_aliases(select: exp.Select) -> None:
+    """Put what is computed in place of its name where a SELECT sorts or narrows its groups by it."""
+    computed = {one.alias.lower(): one.this for one in select.expressions if isinstance(one, exp.Alias)}
+    for column in columns_of(select):
+        value = computed.get(column.name.lower()) if not column.table else None
+        if value is not None and column.find_ancestor(exp.Order, exp.Having) is not None:
+            column.replace(value.copy())
+
+
 def table_name(function: Function) -> str:
     """A function's name as a table: `van` of `get_van`."""
     return function.name.removeprefix("get_")
@@ -167,6 +181,13 @@ def selection_of(tree: exp.Query, domain: Domain, tomorrow: str = "") -> Selecti
         raise ParseError(f"a SELECT joins texts by || at most {MAX_JOINED} times")
     if not all(map(_is_joined, tree.find_all(exp.Select))):
         raise ParseError("tables are joined by columns that are equal")
+    for select in tree.find_all(exp.Select):
+        expand_aliases(select)
+        having = select.args.get("having")
+        for column in having.find_all(exp.Column) if having is not None else ():
+            # SQLite reads a name in quotes that it does not know as a text.
+            if place_of(column, functions) is None:
+                raise ParseError(f"there is no {column.name} to narrow groups by")
     compared = tuple(comparisons(tree.copy(), functions))
     timed = {one.function.name for one in compared if one.key.name == one.function.event}
     parts = _Parts(tree, functions)

@@ -167,6 +167,15 @@ def test_an_output_may_be_named_by_its_number(tmp_path: Path) -> None:
         assert (outcome.status, outcome.message) == ("parse_error", "there is no output 3")
 
 
+def test_groups_are_narrowed_and_sorted_by_what_an_output_is_called(tmp_path: Path) -> None:
+    counted = "SELECT assignee, COUNT(*) AS n FROM ticket WHERE assignee IS NOT NULL GROUP BY assignee"
+    with team(tmp_path, {"tickets.csv": TICKETS}) as domain:
+        assert run(domain, f"{counted} HAVING n > 3") == [4]
+        assert run(domain, f"{counted} ORDER BY n LIMIT 1") == [3]
+        outcome = outcome_of(domain, f'{counted} HAVING "nonsense" > 2')
+        assert (outcome.status, outcome.message) == ("parse_error", "there is no nonsense to narrow groups by")
+
+
 def test_texts_are_not_joined_without_end(tmp_path: Path) -> None:
     joined = "name" + " || name" * 5
     with team(tmp_path, {"tickets.csv": TICKETS}) as domain:
