@@ -7,18 +7,17 @@ from itertools import pairwise
 from services.kg.generate.rules.inflection import inflections
 from services.kg.generate.rules.orders import comparatives
 from services.kg.generate.rules.question import quote
-from services.kg.generate.rules.roles import Roles
+from services.kg.generate.rules.roles import NO, Roles
 from services.kg.generate.rules.tokens import BESIDE, NEAR, Number, Range, Tokens
 from services.kg.generate.rules.words import english
 from services.kg.language.catalogue import NUMERIC
 from services.kit.text.vocabulary import MULTIPLES
 
 _YEAR = re.compile(r"\d{4}")
-_NOT = frozenset(("not", "never", "haven't", "hasn't", "wasn't", "weren't", "isn't", "aren't"))
 _NONE = frozenset(("no", "zero", "without", "never", "not"))
 # Words between a deed and how it was done.
 _HOW = frozenset(("by", "with", "through", "via", "from", "to"))
-_BETWEEN_NOT = frozenset(("been", "yet", "be", "ever", "so", "far"))
+_BETWEEN_NOT = frozenset(("a", "an", "any", "been", "yet", "be", "ever", "so", "far"))
 # Words between the two ends of a span.
 _TO = frozenset(("and", "to", "until", "till", "-", "through"))
 _FOR_EACH = frozenset(("a", "an", "per", "each", "every"))
@@ -207,9 +206,12 @@ def _never_conditions(roles: Roles) -> list[str]:
         place = Range(first, mention.place.end)
         if key is None or first < 0 or not tokens.free(place):
             continue
-        if key.kind == "date" and tokens.word(first) in _NOT:
+        if key.kind == "date" and tokens.negates(first):
             # "Not shipped by DHL" may be shipped by another.
             tokens.doubt |= tokens.word(place.end) in _HOW
+            tokens.take(place)
+            conditions.append(f"isnull({key.name})")
+        elif key.kind == "text" and not key.entity and tokens.word(first) in NO and key != roles.subject:
             tokens.take(place)
             conditions.append(f"isnull({key.name})")
         elif key.kind == "integer" and tokens.word(first) in _NONE and key.name not in roles.dated:

@@ -87,7 +87,7 @@ class Reader:
             self.cost += HOP
         if headed and not parse.subjects:
             self.cost += DEFAULT
-        if parse.group:
+        if parse.group and not selection.once:
             yield Reading((f"{call_of(function, parse.names, conditions)} {parse.group}",), self.cost + DEFAULT)
         elif len(parse.subjects) > 1:
             yield from self._comparison(parse, parse.measures or keys, conditions)
@@ -173,6 +173,9 @@ class Reader:
         if parse.counted and roles.counts_joined():
             return None
         keys, rows, aggregate = projection
+        if roles.negated and (self._is_second or parse.names or (keys and not (aggregate or parse.group))):
+            # Who owns what is no bakery may own a bakery too.
+            return None
         conditions = [*roles.named]
         values = [*parse.literals, *parse.values]
         flags = [key for key, _ in parse.values if roles.function.key(key).kind == "flag"]

@@ -9,7 +9,7 @@ from services.kg.generate.rules.interrogatives import asks_what, asks_when
 from services.kg.generate.rules.lexicon import Lexicon
 from services.kg.generate.rules.question import quote
 from services.kg.generate.rules.tokens import BESIDE, NEAR, Mention, Range, Tokens, apart, apart_from
-from services.kg.generate.rules.values import Values, condition, exact, flag_phrases, is_joint
+from services.kg.generate.rules.values import Values, condition, exact, flag_phrases, is_joint, opposite
 from services.kg.generate.rules.words import KeyWords, english
 from services.kg.generate.spans import Spot
 from services.kg.language.catalogue import NUMERIC, Function, Key, Parameter
@@ -21,6 +21,8 @@ MIN_SAID = 4
 _OF_A_NAME = frozenset(("of", "the", "called", "named", "in"))
 # Last words of keys that say no more than when rows are of.
 _DATES = frozenset(("date", "day", "month", "year", "time"))
+# Words that negate the thing behind them.
+NO = frozenset(("no", "without"))
 # Words before a noun that asks for rows.
 _BEFORE_NOUNS = frozenset(("which", "what", "many", "list", "name", "all", "every", "number"))
 
@@ -41,6 +43,7 @@ class Roles:
     named: list[str] = field(default_factory=list)  # conditions by names
     # Values that stand where the rows' noun does, "which halogens", with the keys that have them.
     classes: dict[Range, str] = field(default_factory=dict)
+    negated: bool = False  # whether a value is one that the rows do not have
     assumed: str = ""  # the key of a date that the question does not name
 
     @cached_property
@@ -139,14 +142,30 @@ class Roles:
         conditions: list[tuple[str, str]] = []
         for place in apart(claims):
             key, value = self._claimant(place, claims[place])
-            self.tokens.take(place)
-            conditions.append((key.name, condition(key, value)))
+            before = self._negation(place, key)
+            self.tokens.take(place, *before)
+            self.negated |= bool(before)
+            kept = opposite(key, value) if before else condition(key, value)
+            self.tokens.doubt |= not kept
+            conditions.append((key.name, kept))
             if self.opens(place):
                 self.classes[place] = key.name
             if (beside := self._beside(place, key)) is not None and self.tokens.free(beside):
                 self.tokens.take(beside)
         self.take_idle([key for key, _ in conditions])
         return conditions
+
+    def _negation(self, place: Range, key: Key) -> list[Range]:
+        """The words before a value that negate it: "not", "doesn't have a"; none where nothing does."""
+        beside = self.tokens.find_all((*self.words_of(key.name).also, *self.phrases(key.name)))
+        first = place.first - 1
+        while self.tokens.word(first) in english().between_not.split() or any(
+            one.first <= first < one.end for one in beside
+        ):
+            first -= 1
+        before = Range(first, place.first)
+        negates = self.tokens.negates(first) or (self.tokens.word(first) in NO and key.kind == "flag")
+        return [before] if negates and self.tokens.free(before) else []
 
     def outside_values(self, places: Sequence[Range]) -> list[Range]:
         """Those that are no part of a longer value, as the cheese of a Bath Cheese Show is."""

@@ -8,6 +8,7 @@ from functools import cached_property
 
 from services.kg.generate.rules.phrases import compiled
 from services.kg.generate.rules.question import Question
+from services.kg.generate.rules.words import english
 from services.kg.generate.spans import Spot
 from services.kit.text.numbers import numbers, ordinals
 
@@ -106,6 +107,10 @@ class Tokens:
             return ""
         start, end = self._spans[index]
         return self.question.words[start:end]
+
+    def negates(self, index: int) -> bool:
+        """Whether the word with this index says that something is not so."""
+        return self.word(index).replace("’", "'") in english().negating.split()
 
     def word_before(self, place: Range) -> str:
         """The word before a place; empty at the beginning."""

@@ -7,6 +7,8 @@ from services.kg.generate.rules.tokens import Mention, Range
 from services.kg.generate.rules.words import english
 from services.kg.language.catalogue import NUMERIC
 
+_FOR_EACH = ("per", "each", "every", "(by|in|for|at|of) each")
+
 
 def total(roles: Roles, targets: Sequence[Mention]) -> str:
     """SUM or AVG where the question says so of one number; else empty."""
@@ -43,16 +45,22 @@ def tally(roles: Roles, targets: Sequence[Mention], thresholds: Sequence[str]) -
 
 
 def grouped(roles: Roles, targets: Sequence[Mention], nouns: Sequence[Range]) -> str:
-    """A step to the value that most rows have, "which state has the most orders"; empty where none is asked for."""
+    """A step to the value that most rows have, "which state has the most orders", or to all of them, "per state".
+
+    Empty where neither is asked for.
+    """
     if len({one.key for one in targets}) != 1:
         return ""
+    key = roles.key_of(targets[0])
+    if key is None or key.kind != "text":
+        return ""
+    each = [one for one in roles.tokens.find_all(_FOR_EACH) if one.end == targets[0].place.first]
+    if each and nouns and roles.tokens.find_all(english().count):
+        return f"group({key.name})"
     starts = {noun.first for noun in nouns}
     behind = (one for one in roles.tokens.find(("most",)) if targets[-1].place.end <= one.first)
     most = [one for one in behind if one.end in starts] + roles.tokens.find(("most (common|frequent)",))
     if not most:
-        return ""
-    key = roles.key_of(targets[0])
-    if key is None or key.kind != "text":
         return ""
     roles.tokens.take(most[0])
     return f"group({key.name})[:1]"

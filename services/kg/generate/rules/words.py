@@ -280,6 +280,8 @@ class English(Part):
     dates: Phrases
     aside: Phrases
     excluding: Phrases
+    negating: str
+    between_not: str
     synonyms: Mapping[str, Phrases]
     opposites: Mapping[str, Phrases]
     fillers: str
