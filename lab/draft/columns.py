@@ -124,7 +124,10 @@ class Column:
     def words(self) -> list[str]:
         """The words that ask for it, beside its name: "how many kilometres"."""
         units = _alternatives(self.unit_words)
-        words = [*self._phrases.get("words", []), *([f"how many ({units})"] if units else []), *synonyms(self.measured)]
+        # "Hearing days", of a number of days.
+        whole = [self.name.replace("_", " ")] if self._unit and len(self._last) > MAX_UNIT else []
+        asked = [f"how many ({units})"] if units else []
+        words = [*self._phrases.get("words", []), *whole, *asked, *synonyms(self.measured)]
         if self._is_rate:
             # "A kilo", of euros a kilo.
             base = _alternatives(words_of_unit(self._last) or [self._last])

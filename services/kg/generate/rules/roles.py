@@ -158,10 +158,9 @@ class Roles:
     def _negation(self, place: Range, key: Key) -> list[Range]:
         """The words before a value that negate it: "not", "doesn't have a"; none where nothing does."""
         beside = self.tokens.find_all((*self.words_of(key.name).also, *self.phrases(key.name)))
+        idle = {index for one in beside for index in range(one.first, one.end)}
         first = place.first - 1
-        while self.tokens.word(first) in english().between_not.split() or any(
-            one.first <= first < one.end for one in beside
-        ):
+        while first in idle or self.tokens.word(first) in english().between_not.split():
             first -= 1
         before = Range(first, place.first)
         negates = self.tokens.negates(first) or (self.tokens.word(first) in NO and key.kind == "flag")
@@ -347,7 +346,8 @@ class Roles:
 
     def units(self, key: Key) -> tuple[str, ...]:
         """What is said behind the numbers of a key."""
-        return (*self.words_of(key.name).unit, *((key.unit,) if key.unit else ()))
+        percent = ("percent", "per cent", "%") if key.kind == "percent" else ()
+        return (*self.words_of(key.name).unit, *((key.unit,) if key.unit else ()), *percent)
 
     # Nouns
 
