@@ -126,7 +126,7 @@ class Reader:
         ordered = [order.key] if order else list(measures)
         roles.take_idle([*(one.key for one in targets), *ordered, *names, roles.subject.name])
         aggregate = total(roles, targets) if order is None else ""
-        if self.tallied and not aggregate and order is None and self._is_second:
+        if not aggregate and order is None and self._adds_up(targets):
             aggregate = tally(roles, targets, thresholds)
         nouns = [*tokens.find(roles.nouns), *roles.classes]
         tokens.take(*nouns)
@@ -154,6 +154,12 @@ class Reader:
             targets = [one for one in targets if not answers.is_deed(roles, one)]
         words = (names, subjects, head, nouns, targets, thresholds, values, [*literals, *unnamed])
         return _Parse(*words, counted, order, measures, operator, aggregate, group)
+
+    def _adds_up(self, targets: Sequence[Mention]) -> bool:
+        """Whether a number is asked for of rows of which a thing may have several."""
+        tokens, keys = self.roles.tokens, filter(None, map(self.roles.key_of, targets))
+        measured = tokens.word(0) == "how" and tokens.word(1) in ("many", "much") and any(key.unit for key in keys)
+        return (self._is_second and (self.tallied or measured)) or (self.roles.nameless and measured)
 
     def _operator(self) -> tuple[str, list[Range]]:
         """`diff` or `ratio` where the question computes one of two names, and the words that say so; else empty."""

@@ -12,19 +12,23 @@ from services.kg.values import lower_bound
 from services.kit.text.times import UnknownTime, resolve_time
 
 _CONDITION = re.compile(r"(?P<operator>\w+)\((?P<key>\w+)(?:, (?P<value>.*))?\)")
+# Units of what is added up.
+_ENERGY = ("Wh", "kWh", "MWh", "GWh", "TWh")
+_ADDED = frozenset(("seconds", "minutes", "hours", "days", *_ENERGY, "mm", "km", "miles", "g", "kg", "t", "litres"))
 _SIGNS = {"eq": "=", "ge": ">=", "gt": ">", "le": "<=", "lt": "<"}
 
 
 def adds_up(roles: Roles, key: str, conditions: Sequence[str]) -> bool:
     """Whether the values of a key may be added up.
 
-    Hours, energy and money may; numbers of people only within one time, as members of one year are those of the next.
+    Hours, energy and money may, degrees and kilowatts may not; numbers of people only within one time, as members of
+    one year are those of the next.
     """
     own = roles.function.key(key)
     if own.kind not in NUMERIC or own.kind == "percent" or key in roles.dated:
         return False
     timed = any(one.startswith(f"eq({date}, ") for one in conditions for date in roles.dated)
-    return own.kind == "money" or bool(own.unit) or timed or not roles.dated
+    return own.unit in _ADDED if own.unit else own.kind == "money" or timed or not roles.dated
 
 
 def most_in_total(roles: Roles, group: str, order: Superlative, conditions: Sequence[str]) -> str:

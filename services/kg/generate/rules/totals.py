@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from services.kg.generate.rules.roles import Roles
+from services.kg.generate.rules.sums import adds_up
 from services.kg.generate.rules.tokens import Mention, Range
 from services.kg.generate.rules.words import english
 from services.kg.language.catalogue import NUMERIC
@@ -33,15 +34,12 @@ def averaged(roles: Roles) -> list[Mention]:
 
 
 def tally(roles: Roles, targets: Sequence[Mention], thresholds: Sequence[str]) -> str:
-    """SUM where "how many" asks for what the rows of one time have together: the votes of 2018; else empty.
-
-    Of all times together nothing is added up: members of one year are those of the next.
-    """
+    """SUM where "how many" or "how much" asks for what several rows have together: the votes of 2018; else empty."""
     key = roles.key_of(targets[0]) if len(targets) == 1 else None
-    if key is None or key.kind != "integer" or key.unit or key.name in roles.dated:
+    if key is None or (key.kind != "integer" and not key.unit):
         return ""
-    timed = any(one.startswith(f"eq({date}, ") for one in thresholds for date in roles.dated)
-    return "SUM" if timed or not roles.dated else ""
+    # How much a thing costs is no total of what it was sold for.
+    return "SUM" if key.kind != "money" and adds_up(roles, key.name, thresholds) else ""
 
 
 def grouped(roles: Roles, targets: Sequence[Mention], nouns: Sequence[Range]) -> str:
