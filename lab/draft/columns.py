@@ -124,7 +124,10 @@ class Column:
     def words(self) -> list[str]:
         """The words that ask for it, beside its name: "how many kilometres"."""
         units = _alternatives(self.unit_words)
-        words = [*self._phrases.get("words", []), *([f"how many ({units})"] if units else []), *synonyms(self.measured)]
+        # "Hearing days", of a number of days.
+        whole = [self.name.replace("_", " ")] if self._unit and len(self._last) > MAX_UNIT else []
+        asked = [f"how many ({units})"] if units else []
+        words = [*self._phrases.get("words", []), *whole, *asked, *synonyms(self.measured)]
         if self._is_rate:
             # "A kilo", of euros a kilo.
             base = _alternatives(words_of_unit(self._last) or [self._last])
@@ -260,8 +263,9 @@ class Column:
     def _unit(self) -> dict[str, Any]:
         """The unit of its numbers; empty without one, and for the base of a rate: a price per kilo, mg/l."""
         *_, before, last = ("", *self.name.split("_"))
-        is_divided = last == self._last and before in units()
-        return units().get(self._last, {}) if self.numeric and not self._is_rate and not is_divided else {}
+        # Called to the bar, mg/l.
+        is_none = before == "the" or (last == self._last and before in units())
+        return units().get(self._last, {}) if self.numeric and not self._is_rate and not is_none else {}
 
     @property
     def _is_rate(self) -> bool:
@@ -360,7 +364,10 @@ def _type_of(name: str, values: frozenset[str], filled: int) -> ColumnType:
     if values <= {"0", "1"} and (is_switch or (len(values) == 2 and filled >= MIN_SWITCHED)):
         return "flag"
     deed, last = name.removesuffix("_in"), name.split("_")[-1]
+    first, *behind = deed.split("_")
     is_past = deed.endswith("ed") or deed.split("_")[-1] in words_of_names("done")
+    # Called to the bar, admitted to the academy.
+    is_past |= first.endswith("ed") and not words_of_names("joints").isdisjoint(behind[:1])
     if is_past and all(_YEAR.fullmatch(one) for one in values):
         return "date"
     column_type = guess_type(values)

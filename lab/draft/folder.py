@@ -142,7 +142,8 @@ def scalar(value: Any) -> str:
     """A value as YAML has it, in quotes only if YAML would read a bare one as something else."""
     text = str(value)
     plain = text.replace(" ", "").replace("_", "").replace("²", "").replace("/", "").replace("°", "")
-    return text if plain.isalpha() and text.lower() not in _YAML_WORDS else json.dumps(value, ensure_ascii=False)
+    is_plain = plain.isalpha() or (text.isidentifier() and text.isascii())
+    return text if is_plain and text.lower() not in _YAML_WORDS else json.dumps(value, ensure_ascii=False)
 
 
 _YAML_WORDS = frozenset({"true", "false", "yes", "no", "on", "off", "null", "none", "y", "n"})
@@ -275,7 +276,8 @@ def _examples(views: Sequence[View]) -> Iterator[tuple[str, str]]:
 def _examples_of_rows(view: View, call: str, named: str) -> Iterator[tuple[str, str]]:
     """Programs over many rows: both ends of an order, values and numbers as conditions, counts and totals."""
     table, noun, nouns = view.table, view.table.noun.replace("_", " "), plural(view.table.noun)
-    for key in [key for key in view.keys if key.type in ("integer", "number", "money") and not key.spell][:1]:
+    numbers = [key for key in view.keys if key.type in ("integer", "number", "money")]
+    for key in [key for key in numbers if not key.spell and not key.kind][:1]:
         words, bound = _words(key), _middle(table, key.name)
         yield f"Which {noun} has the highest {words}?", f"{call} sort(None, -{key.name}){named}[:1]"
         yield f"Which {noun} has the lowest {words}?", f"{call} sort(None, {key.name}){named}[:1]"

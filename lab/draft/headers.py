@@ -18,6 +18,8 @@ _BY = re.compile(rf"([{''.join(_CURRENCIES)}]) ?/ ?(?=[a-z])")
 _EITHER = re.compile(r"\b(?:y ?/ ?n|yes ?/ ?no)\b\W*$", re.IGNORECASE)
 # "Cost/yr".
 _EVERY = re.compile(r"/ ?(?=(?:day|head|hour|hr|mo|month|night|person|week|wk|year|yr)\b)", re.IGNORECASE)
+# "Inspection #", "Order №", "N° client".
+_NUMBER_SIGN = re.compile(r"(?<=\w) ?[#№]$|\bn[º°]", re.IGNORECASE)
 _DOTTED = re.compile(r"([a-z]+)\.")
 _LETTERS = str.maketrans(
     {"ø": "o", "ł": "l", "ß": "ss", "æ": "ae", "œ": "oe", "²": "2", "³": "3", "%": " percent "}
@@ -59,5 +61,6 @@ def abbreviated(header: str) -> str:
 
 def ascii_words(text: str) -> str:
     """The words of a text in ASCII letters and digits, signs of currencies and percent as words, joined by `_`."""
+    text = _NUMBER_SIGN.sub(" no ", text)
     letters = _BY.sub(r"\1 per ", text).translate(_LETTERS).casefold()
     return _GAPS.sub("_", without_accents(letters)).strip("_")

@@ -99,11 +99,11 @@ class CsvTable:
 
     @property
     def codes(self) -> list[Column]:
-        """Columns with codes that people say for a name: LHR, FRA. Too many codes of two letters are words."""
+        """Columns with codes or numbers that people say for a name: LHR, CV-2020-01. Codes of two letters are words."""
         return [
             column
             for column in self.columns
-            if column.code
+            if (column.code or (column.type == "text" and column.numbered))
             and column.unique
             and column.filled > SHARED * self.rows
             and min(map(len, column.values)) > 2

@@ -143,8 +143,13 @@ def _key(table: CsvTable, rows: Sequence[Sequence[str]], headers: Sequence[str])
     """The column that tells rows apart, one with the name of a key before others; else two columns; else none."""
     unique = [column for column in table.filled if column.unique]
     called = [column for column in unique if column.keyed or column.name == table.name]
-    # Dates tell rows apart by chance, unless they come first.
-    plain = [one for one in unique if one.type != "number" and (one.type != "date" or one is table.columns[0])]
+    # Dates, prices and counts tell rows apart by chance, unless they come first or number the rows.
+    first = table.columns[0]
+    plain = [
+        one
+        for one in unique
+        if one.type == "text" or one.numbered or (one is first and one.type != "number" and not one.unit)
+    ]
     if best := (called or plain):
         return (best[0].name,)
     # The time of day, which is not kept, may be all that tells two rows apart.
@@ -161,9 +166,9 @@ def _label(table: CsvTable) -> Column | None:
         for column in texts:
             if column.name in (name, f"{table.name}_{name}"):
                 return column
-    # A column called a name or a title whose values are mostly different.
-    titles = [one for one in texts if one.name.split("_")[-1] in NAMES and len(one.values) > 0.5 * table.rows]
-    called = (one for one in texts if one.name == table.name or one in titles)
+    # A column called a name, a title or as the table, whose values are mostly different: no shift Early, Late or Night.
+    different = [one for one in texts if len(one.values) > 0.5 * table.rows]
+    called = (one for one in different if one.name == table.name or one.name.split("_")[-1] in NAMES)
     # Things without a name have that of their key: order 1005, invoice 2024-17.
     key = _single_key(table)
     telling = next((one for one in texts if _tells_apart(one, table)), None)

@@ -108,4 +108,5 @@ def singular(name: str) -> str:
 
 
 def plural(name: str) -> str:
-    return str(_english().plural_noun(name.replace("_", " ")))
+    words = name.replace("_", " ")
+    return words if words.rpartition(" ")[2] in words_of_names("uncounted") else str(_english().plural_noun(words))

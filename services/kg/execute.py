@@ -143,6 +143,8 @@ class _Run:
                 self._findings.entities += named
             else:
                 self._findings.conditions.append(one.words)
+        if selection.once:
+            self._findings.conditions.append(f"each {selection.once} once")
         function = selection.function
         rows = Rows(function, view_of(function.view), limit=selection.limit)
         rows.order = [(rows.c[name], descending) for name, descending in selection.order]
@@ -302,6 +304,9 @@ class _Run:
 
     def _combine(self, source: str, bound: BoundCombine) -> Outcome:
         outcomes = [self._fetch("", query, self._compiler.compile(query)) for query in bound.queries]
+        for one in outcomes:
+            if one.value is None and len({row.get(one.shown[-1]) for row in one.rows}) > 1:
+                raise NothingKnown(f"{bound.how} is of two values, and one side has {one.total}")
         values = [one.rows[0].get(one.shown[-1]) if one.value is None and one.rows else one.value for one in outcomes]
         rows = tuple(one.rows[0] for one in outcomes if one.rows)
         value, last = combined(bound.how, values), outcomes[-1]

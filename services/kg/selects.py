@@ -84,6 +84,7 @@ class Selection:
     limit: int | None
     aggregate: Aggregate | None  # of the last key that is shown; of all rows
     comparisons: tuple[Comparison, ...]
+    once: str  # what is counted once, in words: of COUNT(DISTINCT ...)
 
 
 def place_of(column: exp.Column, functions: Mapping[str, Function]) -> tuple[Function, Key] | None:
@@ -121,6 +122,20 @@ def _bare(value: exp.Expr) -> exp.Expr:
 def tables_of(select: exp.Select) -> list[exp.Table]:
     """The tables that a SELECT itself is over, without those of another one within it."""
     return [one for one in select.find_all(exp.Table) if one.find_ancestor(exp.Select) is select]
+
+
+def columns_of(select: exp.Select) -> list[exp.Column]:
+    """The columns of a SELECT, without those of another one within it."""
+    return [one for one in list(select.find_all(exp.Column)) if one.find_ancestor(exp.Select) is select]
+
+
+def expand_aliases(select: exp.Select) -> None:
+    """Put what is computed in place of its name where a SELECT sorts or narrows its groups by it."""
+    computed = {one.alias.lower(): one.this for one in select.expressions if isinstance(one, exp.Alias)}
+    for column in columns_of(select):
+        value = computed.get(column.name.lower()) if not column.table else None
+        if value is not None and column.find_ancestor(exp.Order, exp.Having) is not None:
+            column.replace(value.copy())
 
 
 def table_name(function: Function) -> str:
@@ -166,6 +181,13 @@ def selection_of(tree: exp.Query, domain: Domain, tomorrow: str = "") -> Selecti
         raise ParseError(f"a SELECT joins texts by || at most {MAX_JOINED} times")
     if not all(map(_is_joined, tree.find_all(exp.Select))):
         raise ParseError("tables are joined by columns that are equal")
+    for select in tree.find_all(exp.Select):
+        expand_aliases(select)
+        having = select.args.get("having")
+        for column in having.find_all(exp.Column) if having is not None else ():
+            # SQLite reads a name in quotes that it does not know as a text.
+            if place_of(column, functions) is None:
+                raise ParseError(f"there is no {column.name} to narrow groups by")
     compared = tuple(comparisons(tree.copy(), functions))
     timed = {one.function.name for one in compared if one.key.name == one.function.event}
     parts = _Parts(tree, functions)
@@ -190,7 +212,8 @@ def selection_of(tree: exp.Query, domain: Domain, tomorrow: str = "") -> Selecti
         default=parts.shown,
         grouped=bool(parts.group),
     )
-    return Selection(function, parts.order, parts.limit, parts.aggregate, compared)
+    once = " and ".join(key.words for key in keys) if parts.counts_once else ""
+    return Selection(function, parts.order, parts.limit, parts.aggregate, compared, once)
 
 
 def _is_joined(select: exp.Select) -> bool:
@@ -245,6 +268,7 @@ class _Parts:
         # Its rows are rows of tables.
         self._is_plain = is_whole and (not computed or (len(outputs) == 1 and isinstance(outputs[0], _SINGLE)))
         self.aggregate: Aggregate | None = None
+        self.counts_once = False
         self.group: tuple[str, ...] = ()
         self.order: tuple[tuple[str, bool], ...] = ()
         self.limit: int | None = None
@@ -325,7 +349,7 @@ class _Parts:
             self.aggregate = "len"
             if isinstance(inner, exp.Distinct):
                 select.set("distinct", exp.Distinct())
-                self._is_plain = False
+                self._is_plain, self.counts_once = False, True
                 # What is unknown is none of them.
                 for one in inner.expressions:
                     select.where(exp.Not(this=exp.Is(this=one.copy(), expression=exp.Null())), copy=False)

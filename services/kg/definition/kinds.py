@@ -21,11 +21,11 @@ def kind_of(
     name: str, part: KindPart, folder: Folder, sources: Sources, hook: Callable[[str], Callable[..., Any]]
 ) -> Kind:
     """A kind of names."""
-    also = "".join(f", {column} AS other_{number}" for number, column in enumerate(part.also))
+    also = "".join(f', "{column}" AS other_{number}' for number, column in enumerate(part.also))
     where = f" WHERE {part.where}" if part.where else ""
     aliases = folder.model(part.aliases, AliasesFile)[0].root if part.aliases else {}
     # The same parser checks it as the file's own SQL.
-    sql = f"SELECT {part.id} AS id, {part.name} AS name{also} FROM {part.table}{where}"  # noqa: S608
+    sql = f'SELECT "{part.id}" AS id, "{part.name}" AS name{also} FROM "{part.table}"{where}'  # noqa: S608
     values: dict[str, Any] = {"table": part.table, "id": part.id, "key": part.name, "rules": _rules(part, folder)}
     values |= {"entities": select_of(read_query(sql, sources), sources), "also": tuple(part.also.values())}
     values |= {"aliases": {normalise(main): others for main, others in aliases.items()}}
@@ -44,7 +44,7 @@ def _rules(part: KindPart, folder: Folder) -> NameRules:
 
 
 def _measure(part: Popularity, kind: KindPart, sources: Sources) -> Measure:
-    sql = part.value or f"SELECT {kind.id} AS id, {part.column} AS number FROM {kind.table}"  # noqa: S608
+    sql = part.value or f'SELECT "{kind.id}" AS id, "{part.column}" AS number FROM "{kind.table}"'  # noqa: S608
     numbers = select_of(read_query(sql, sources), sources)
     return Measure(part.share, numbers, part.top or 0.0, part.stated, part.of or "")
 

@@ -36,6 +36,8 @@ class _Semicolons(_Commas):
 TABULAR: Mapping[str, type[csv.Dialect]] = {".csv": _Commas, ".dict": _Commas, ".tsv": csv.excel_tab}
 _DECIMAL_COMMA = re.compile(r"-?(?:\d+|\d{1,3}(?:\.\d{3})+),\d+")
 _THOUSANDS = re.compile(r"-?\d{1,3}(?:\.\d{3})+")
+# A figure with the sign before it, and the sign or the unit behind it.
+_AMOUNT = re.compile(r"(?P<before>-?[£$€¥]? ?)(?P<figure>-?\d[\d.,]*)(?P<behind> ?(?:[£$€¥%]|[^\W\d_][^\s\d]{0,11})?)")
 # What can be no thousands: 12.5, 1234.567.
 _DECIMAL_POINT = re.compile(r"-?(?:\d+\.(?:\d{1,2}|\d{4,})|\d{4,}\.\d+)")
 # Rows that tell how a file writes its numbers.
@@ -182,13 +184,19 @@ def _dialect(path: Path) -> type[csv.Dialect]:
 def _with_decimal_point(path: Path) -> Callable[[str], str]:
     """What reads the numbers of a file of semicolons: 1.250 are thousands where others have a decimal comma."""
     sample = [cell.strip() for _, row in islice(_rows(path, _Semicolons), SAMPLE_ROWS) for cell in row]
-    has_commas = any(map(_DECIMAL_COMMA.fullmatch, sample))
-    is_german = has_commas and not any(map(_DECIMAL_POINT.fullmatch, sample))
+    amounts = [amount for cell in sample if (amount := _AMOUNT.fullmatch(cell))]
+    has_commas = any(_DECIMAL_COMMA.fullmatch(amount["figure"]) for amount in amounts)
+    # 8.30 Uhr is no number.
+    figures = (amount["figure"] for amount in amounts if not amount["behind"].strip().isalpha())
+    is_german = has_commas and not any(map(_DECIMAL_POINT.fullmatch, figures))
 
     def read(cell: str) -> str:
-        plain = cell.strip()
-        if _DECIMAL_COMMA.fullmatch(plain) or (is_german and _THOUSANDS.fullmatch(plain)):
-            return plain.replace(".", "").replace(",", ".")
-        return cell
+        amount = _AMOUNT.fullmatch(cell.strip())
+        if amount is None:
+            return cell
+        before, figure, behind = amount.groups()
+        if _DECIMAL_COMMA.fullmatch(figure) or (is_german and _THOUSANDS.fullmatch(figure)):
+            figure = figure.replace(".", "").replace(",", ".")
+        return f"{before}{figure}{behind}"
 
     return read

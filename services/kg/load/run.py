@@ -65,6 +65,11 @@ class FileReport:
     # Loaded before, and not changed since.
     unchanged: bool = False
 
+    @property
+    def is_refused(self) -> bool:
+        """Whether it has records, and none of them can be used."""
+        return bool(self.skipped) and not any(self.rows.values())
+
 
 @dataclass(slots=True)
 class LoadReport:
@@ -156,6 +161,8 @@ def load(
                     "or into a new database (CRAGMESH_KG_DATABASE)"
                 )
             _run([step for step in steps if not step.report.unchanged], connection, task)
+            if refused := sorted({step.name for step in steps if step.name in forgotten and step.report.is_refused}):
+                raise LoadError(f"tables have other columns than before, and no record of {refused[0]} fits them")
             tables = {
                 table.name: connection.scalar(select(func.count()).select_from(table)) or 0
                 for table in (*sources.tables.values(), name_table)

@@ -11,6 +11,7 @@ academy      columns called as their table; numbers of unknown units, and those 
 guild        people of a first and a last name, one without the last, who stand under the tag of their guild
 coast        headers without gaps, Y and N, numbers in millions, several values in a cell, people named in another table
 gym          abbreviations, a flag that says so, cells with slashes, a value that is called as a column
+depot        trucks with several logs and checks each, told by a number sign; two columns in metres; what has not come
 ferries, club, gallery      times of day; games of two players; painters, whose paintings are called as what they do
 """
 

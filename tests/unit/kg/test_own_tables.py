@@ -92,6 +92,12 @@ def test_readings_of_one_day_stay_apart(tmp_path: Path) -> None:
             [["A", "1250.75"], ["B", "1250"], ["C", "7.5"]],
         ),
         ("name;price\nA;12.5\nB;1.250\n", ["name", "price"], [["A", "12.5"], ["B", "1.250"]]),
+        # In amounts too; a time of day tells nothing of numbers.
+        (
+            "weight;price;share;from\n12,500 kg;1.200 €;91,5 %;8.30 Uhr\n-1.250,5 kg;€ 7;5%;9.15 Uhr\n",
+            ["weight", "price", "share", "from"],
+            [["12.500 kg", "1200 €", "91.5 %", "8.30 Uhr"], ["-1250.5 kg", "€ 7", "5%", "9.15 Uhr"]],
+        ),
     ],
 )
 def test_headers_and_cells(tmp_path: Path, content: str, names: list[str], rows: list[list[str]]) -> None:
@@ -148,7 +154,8 @@ def test_what_is_unknown_is_no_group_and_no_value(tmp_path: Path) -> None:
         ranked = "SELECT assignee, COUNT(*) FROM ticket GROUP BY assignee ORDER BY 2 DESC LIMIT 1"
         outcome = outcome_of(domain, ranked)
         assert [row["assignee"] for row in outcome.rows] == ["Ann"]
-        assert run(domain, "SELECT COUNT(DISTINCT assignee) FROM ticket") == 2
+        outcome = outcome_of(domain, "SELECT COUNT(DISTINCT assignee) FROM ticket")
+        assert (outcome.value, outcome.conditions) == (2, ("each assignee once",))
         outcome = outcome_of(domain, 'AVG get_ticket(None)["hours"]')
         assert (outcome.value, outcome.total) == (2.0, 5)
 
@@ -158,6 +165,15 @@ def test_an_output_may_be_named_by_its_number(tmp_path: Path) -> None:
         assert run(domain, "SELECT name, hours FROM ticket ORDER BY 2 DESC LIMIT 1") == [4]
         outcome = outcome_of(domain, "SELECT name FROM ticket ORDER BY 3")
         assert (outcome.status, outcome.message) == ("parse_error", "there is no output 3")
+
+
+def test_groups_are_narrowed_and_sorted_by_what_an_output_is_called(tmp_path: Path) -> None:
+    counted = "SELECT assignee, COUNT(*) AS n FROM ticket WHERE assignee IS NOT NULL GROUP BY assignee"
+    with team(tmp_path, {"tickets.csv": TICKETS}) as domain:
+        assert run(domain, f"{counted} HAVING n > 3") == [4]
+        assert run(domain, f"{counted} ORDER BY n LIMIT 1") == [3]
+        outcome = outcome_of(domain, f'{counted} HAVING "nonsense" > 2')
+        assert (outcome.status, outcome.message) == ("parse_error", "there is no nonsense to narrow groups by")
 
 
 def test_texts_are_not_joined_without_end(tmp_path: Path) -> None:
@@ -202,6 +218,11 @@ def test_changed_types_and_new_columns_are_loaded(tmp_path: Path) -> None:
     tables.write_text(tables.read_text().replace("price: text", "price: number\n    colour: text"))
     domain.write_text(domain.read_text().replace("price: {}", "price: {type: number}"))
     catalogue = read_catalogue(CATALOGUE, tmp_path / "domains")
+    # As would rows of which no record can be used.
+    write(tmp_path, {"parts.csv": "name,price\nAxle,cheap\n"})
+    with pytest.raises(LoadError, match=r"no record of data/parts.csv fits"):
+        load(data, engine, catalogue=catalogue)
+    write(tmp_path, {"parts.csv": "\n".join(["name,price", *rows])})
     # What fills the other tables of the domain would be lost.
     with pytest.raises(LoadError, match=r"data/parts.csv, data/shops.csv filled them"):
         load(
@@ -236,12 +257,26 @@ def test_changed_types_and_new_columns_are_loaded(tmp_path: Path) -> None:
         },
         {"sales.csv": "item,$ amount\nLamp,12\nDesk,40\nSofa,90\n"},
         {"goods.csv": "name,цена\nLamp,12\nDesk,40\nSofa,90\n"},
+        {"cases.csv": "Case,Drop,No,Null\nA v. B,x,1200,2\nC v. D,x,900,3\nE v. F,y,70,5\n"},
     ],
-    ids=["both-names", "links", "sign", "alphabet"],
+    ids=["both-names", "links", "sign", "alphabet", "keywords"],
 )
 def test_a_draft_can_be_loaded(tmp_path: Path, files: dict[str, str]) -> None:
     with team(tmp_path, files) as domain:
         assert domain.executor.catalogue.domains["team"].functions
+
+
+@pytest.mark.parametrize(
+    ("content", "key"),
+    [
+        ("Order,Item,Price (£)\n1,Lamp,12\n1,Desk,40\n2,Lamp,13\n", "[order, item]"),  # and no price
+        ("Check #,Item,Score\n5,Lamp,12\n6,Desk,40\n7,Lamp,13\n", "[check_no]"),
+        ("Item,Score,Invoice No\nLamp,12,31\nDesk,40,32\nLamp,13,33\n", "[invoice_no]"),
+    ],
+)
+def test_what_tells_rows_apart(tmp_path: Path, content: str, key: str) -> None:
+    draft("team", [write(tmp_path, {"lines.csv": content}) / "lines.csv"], tmp_path / "domains")
+    assert f"  key: {key}" in (tmp_path / "domains" / "team" / "tables.yaml").read_text()
 
 
 def test_long_headers_that_begin_alike_have_names_of_their_own() -> None:

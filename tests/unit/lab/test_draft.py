@@ -14,6 +14,7 @@ from lab.draft import DraftError, draft
 from lab.draft.columns import guess_type, read_columns
 from lab.draft.headers import column_name
 from lab.draft.tables import read_tables
+from lab.draft.vocabulary import plural
 from services.cli.ending import USAGE
 from services.cli.kg_domain import app
 from services.kg.definition.domain import read_catalogue
@@ -89,10 +90,22 @@ def test_the_narrowest_type_of_all_values_is_taken(values: tuple[str, ...], type
         ("Rep. by", "reported_by"),
         ("Time (min.)", "time_min"),
         ("Y/N", ""),
+        ("Inspection #", "inspection_no"),
+        ("N° client", "no_client"),
+        ("# of seats", "of_seats"),
     ],
 )
 def test_headers_become_names_with_words_for_abbreviations(header: str, name: str) -> None:
     assert column_name(header) == name
+
+
+def test_the_bar_that_one_is_called_to_is_no_unit() -> None:
+    (column,) = read_columns(["Called to the bar"], [["1999"], ["2008"]])
+    assert (column.type, column.unit) == ("date", "")
+
+
+def test_staff_have_no_plural() -> None:
+    assert [plural(one) for one in ("nursing_staff", "nurse")] == ["nursing staff", "nurses"]
 
 
 def test_the_abbreviation_still_asks_for_its_column() -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from services.kg.generate.rules.interrogatives import asks_about_it
 from services.kg.generate.rules.question import all_of, quote
 from services.kg.generate.rules.roles import Roles
+from services.kg.generate.rules.sums import count_once, most_in_total
 from services.kg.generate.rules.tokens import Superlative
 from services.kg.generate.rules.words import english
 from services.kg.language.catalogue import NUMERIC, Function
@@ -26,6 +27,8 @@ class Selection:
     aggregate: str  # SUM or AVG, or none
     rows: bool  # whether the rows' own names are asked for
     many: bool  # whether the call may be of several rows
+    summed: bool  # whether a superlative is of what several rows of one thing come to
+    once: bool  # whether a thing is counted once, however many rows it has
 
 
 def statement_of(roles: Roles, selection: Selection) -> str:
@@ -41,6 +44,10 @@ def statement_of(roles: Roles, selection: Selection) -> str:
         plain = selection.superlative is None and not selection.conditions and len(keys) == 1
         return f"{prefix}{call_of(function, names, ())}{project(facets[:1])}" if plain else ""
     if (order := selection.superlative) is not None:
+        if selection.summed:
+            (group, *others) = keys or function.subject
+            is_plain = not names and (not others or not keys)
+            return most_in_total(roles, group, order, selection.conditions) if is_plain else ""
         rows = f"[{order.first or ''}:{order.first + order.rows}]"
         columns = keys or (_naming_key(function) if roles.subject.entity else ())
         call = sorted_call(function, names, selection.conditions, order.key, descending=order.descending)
@@ -49,6 +56,8 @@ def statement_of(roles: Roles, selection: Selection) -> str:
     if selection.counted:
         # Pairs are as many as the things on one side only for one thing on the other.
         countable = selection.many and not keys and (function.pair is None or names)
+        if countable and selection.once:
+            return "" if names else count_once(roles, selection.conditions)
         return f"{prefix}{call}" if countable else ""
     if aggregate:
         return f"{prefix}{call}{project(keys[:1])}"

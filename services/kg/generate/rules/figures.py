@@ -7,16 +7,17 @@ from itertools import pairwise
 from services.kg.generate.rules.inflection import inflections
 from services.kg.generate.rules.orders import comparatives
 from services.kg.generate.rules.question import quote
-from services.kg.generate.rules.roles import Roles
+from services.kg.generate.rules.roles import NO, Roles
 from services.kg.generate.rules.tokens import BESIDE, NEAR, Number, Range, Tokens
 from services.kg.generate.rules.words import english
 from services.kg.language.catalogue import NUMERIC
 from services.kit.text.vocabulary import MULTIPLES
 
 _YEAR = re.compile(r"\d{4}")
-_NOT = frozenset(("not", "never", "haven't", "hasn't", "wasn't", "weren't", "isn't", "aren't"))
 _NONE = frozenset(("no", "zero", "without", "never", "not"))
-_BETWEEN_NOT = frozenset(("been", "yet", "be", "ever", "so", "far"))
+# Words between a deed and how it was done.
+_HOW = frozenset(("by", "with", "through", "via", "from", "to"))
+_BETWEEN_NOT = frozenset(("a", "an", "any", "been", "yet", "be", "ever", "so", "far"))
 # Words between the two ends of a span.
 _TO = frozenset(("and", "to", "until", "till", "-", "through"))
 _FOR_EACH = frozenset(("a", "an", "per", "each", "every"))
@@ -117,12 +118,21 @@ def _are_years(roles: Roles, *figures: Number) -> bool:
 
 def _key_of(roles: Roles, figure: Number, sign: Range, keys: Sequence[str]) -> str:
     """The key that a number is of: by the unit behind it, by the adjective, by a key that is named beside it."""
-    for key in roles.function.keys:
-        behind = [one for one in roles.tokens.find(roles.units(key)) if _is_unit(roles, figure, one)]
-        if key.kind in NUMERIC and behind:
-            named = [one.place for one in roles.mentions if one.key == key.name and one.place.near(sign) <= NEAR]
-            roles.tokens.take(*behind, *named)
-            return key.name
+    numbers = (key for key in roles.function.keys if key.kind in NUMERIC)
+    units = {
+        key.name: places
+        for key in numbers
+        if (places := [one for one in roles.tokens.find(roles.units(key)) if _is_unit(roles, figure, one)])
+    }
+    if units:
+        named = [one for one in roles.mentions if one.key in units and one.place.near(sign) <= NEAR]
+        nearest = min(named, key=lambda one: one.place.near(sign), default=None)
+        # Of several in one unit the one that is named, or that the adjective is of.
+        fitting = [nearest.key] if nearest is not None else [one for one in units if one in keys] or [*units]
+        roles.tokens.doubt |= len(fitting) > 1
+        name = fitting[0]
+        roles.tokens.take(*units[name], *(one.place for one in named if one.key == name))
+        return name
     if keys:
         return keys[0]
     numeric = [one for one in roles.mentions if roles.numeric(one) and roles.tokens.free(one.place)]
@@ -196,7 +206,12 @@ def _never_conditions(roles: Roles) -> list[str]:
         place = Range(first, mention.place.end)
         if key is None or first < 0 or not tokens.free(place):
             continue
-        if key.kind == "date" and tokens.word(first) in _NOT:
+        if key.kind == "date" and tokens.negates(first):
+            # "Not shipped by DHL" may be shipped by another.
+            tokens.doubt |= tokens.word(place.end) in _HOW
+            tokens.take(place)
+            conditions.append(f"isnull({key.name})")
+        elif key.kind == "text" and not key.entity and tokens.word(first) in NO and key != roles.subject:
             tokens.take(place)
             conditions.append(f"isnull({key.name})")
         elif key.kind == "integer" and tokens.word(first) in _NONE and key.name not in roles.dated:

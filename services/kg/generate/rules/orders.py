@@ -10,6 +10,8 @@ from services.kg.generate.rules.words import english
 # Rows that one may ask for: the ten largest.
 MOST_ROWS = 100
 _COUNTED = ("number", "of")
+# Superlatives of amounts.
+_AMOUNTS = frozenset(("most", "least", "fewest"))
 _BY = ("by", "in terms of", "measured by")
 
 
@@ -24,7 +26,9 @@ def superlative(roles: Roles) -> Superlative | None:
         by = roles.tokens.find(_BY)
         roles.tokens.take(*by)
         value = measure is not None and not by and _is_value(roles, place, measure)
-        return Superlative(measure.key if measure else keys[0], descending, rank, rows, value=value)
+        amount = measure is not None and roles.tokens.text_of(place).lower() in _AMOUNTS
+        key = measure.key if measure else keys[0]
+        return Superlative(key, descending, rank, rows, value=value, amount=amount)
     return None
 
 

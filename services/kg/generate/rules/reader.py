@@ -87,10 +87,10 @@ class Reader:
             self.cost += HOP
         if headed and not parse.subjects:
             self.cost += DEFAULT
-        if parse.group:
+        if parse.group and not selection.once:
             yield Reading((f"{call_of(function, parse.names, conditions)} {parse.group}",), self.cost + DEFAULT)
         elif len(parse.subjects) > 1:
-            yield from self._comparison(parse, parse.measures or keys)
+            yield from self._comparison(parse, parse.measures or keys, conditions)
         elif (parse.names or function.whole or conditions) and (statement := statement_of(self.roles, selection)):
             yield Reading((statement,), self.cost + (0 if selection.many or keys else DEFAULT))
 
@@ -126,7 +126,7 @@ class Reader:
         ordered = [order.key] if order else list(measures)
         roles.take_idle([*(one.key for one in targets), *ordered, *names, roles.subject.name])
         aggregate = total(roles, targets) if order is None else ""
-        if self.tallied and not aggregate and order is None and self._is_second:
+        if not aggregate and order is None and self._adds_up(targets):
             aggregate = tally(roles, targets, thresholds)
         nouns = [*tokens.find(roles.nouns), *roles.classes]
         tokens.take(*nouns)
@@ -142,6 +142,11 @@ class Reader:
             nouns, head = [pronoun], pronoun
         group = grouped(roles, targets, nouns) if head is not None and order is None and not subjects else ""
         _take_circumstances(roles, nouns, ordered)
+        # The salaries of 2018 are not those of whoever started then.
+        figures = bool(aggregate) or order is not None or counted or any(map(roles.numeric, targets))
+        tokens.doubt |= figures and bool(roles.assumed) and not roles.is_of_rows(roles.assumed)
+        # "Other than oaks" are not oaks.
+        tokens.doubt |= not all(map(tokens.is_read, tokens.find_all(english().excluding)))
         if tokens.doubt or tokens.unread() or (operator and not several) or not self._listed(targets):
             return None
         if counted and nouns and not subjects:
@@ -149,6 +154,12 @@ class Reader:
             targets = [one for one in targets if not answers.is_deed(roles, one)]
         words = (names, subjects, head, nouns, targets, thresholds, values, [*literals, *unnamed])
         return _Parse(*words, counted, order, measures, operator, aggregate, group)
+
+    def _adds_up(self, targets: Sequence[Mention]) -> bool:
+        """Whether a number is asked for of rows of which a thing may have several."""
+        tokens, keys = self.roles.tokens, filter(None, map(self.roles.key_of, targets))
+        measured = tokens.word(0) == "how" and tokens.word(1) in ("many", "much") and any(key.unit for key in keys)
+        return (self._is_second and (self.tallied or measured)) or (self.roles.nameless and measured)
 
     def _operator(self) -> tuple[str, list[Range]]:
         """`diff` or `ratio` where the question computes one of two names, and the words that say so; else empty."""
@@ -165,7 +176,12 @@ class Reader:
         projection = self._projection(parse)
         if projection is None:
             return None
+        if parse.counted and roles.counts_joined():
+            return None
         keys, rows, aggregate = projection
+        if roles.negated and (self._is_second or parse.names or (keys and not (aggregate or parse.group))):
+            # Who owns what is no bakery may own a bakery too.
+            return None
         conditions = [*roles.named]
         values = [*parse.literals, *parse.values]
         flags = [key for key, _ in parse.values if roles.function.key(key).kind == "flag"]
@@ -188,6 +204,7 @@ class Reader:
         if len(set(equal)) < len(equal):
             # From one and to the other: no row has two values of a key.
             return None
+        several = self._is_second or (roles.nameless and bool(keys))
         return Selection(
             parse.names,
             conditions,
@@ -197,7 +214,19 @@ class Reader:
             aggregate=aggregate if not parse.subjects or self._is_second else "",
             rows=rows and bool(not parse.subjects or keys or conditions),
             many=bool(conditions) or order is not None or not parse.subjects,
+            summed=order is not None and order.amount and not order.value and several and not parse.subjects,
+            once=parse.counted and self._counts_things(parse),
         )
+
+    def _counts_things(self, parse: _Parse) -> bool:
+        """Whether what is counted are the things of which these rows are: shops of inspections."""
+        roles, tokens = self.roles, self.roles.tokens
+        if not self._is_second or roles.function.pair is not None or parse.subjects:
+            return False
+        own = roles.lexicon.words.function(roles.function.name).words
+        ends = [one.end for one in tokens.find_all(english().count)]
+        nouns = [one for one in tokens.find_all((*own, *roles.nouns)) if any(end <= one.first for end in ends)]
+        return bool(nouns) and nouns[0] not in tokens.find_all(own)
 
     def _projection(self, parse: _Parse) -> tuple[list[str], bool, str] | None:
         """The keys that are asked for, whether rows are, and the aggregate; None where the rows cannot tell it."""
@@ -210,6 +239,9 @@ class Reader:
             # "Which element was discovered last?" asks for no year.
             keys = [order.key] if order.value else [key for key in keys if key != order.key]
             rows = not order.value
+        if order is not None and asks_when(tokens) and order.key in roles.dated and not set(keys) & set(roles.dated):
+            # "When was it last inspected" wants the day, and neither inspection nor inspector.
+            keys, rows = [order.key], False
         if not keys and self._happened(parse) and (key := answers.doer_key(roles, parse.names)):
             keys = [key]
         if not parse.targets and not keys and (nouns or self.hop) and asks_when(tokens) and roles.dated:
@@ -245,8 +277,11 @@ class Reader:
         alone = bool(parse.targets) and self._alone(parse.targets[0].key)
         dated = any(one.startswith(f"eq({roles.subject.name}, ") for one in parse.thresholds)
         deed = bool(parse.names or selection.conditions) and answers.asks_for_doer(roles, parse.targets)
-        linked = (bool(keys) and self._happened(parse)) or deed or (bool(parse.names) and alone and self.tallied)
-        extreme = order is not None and order.value and self._alone(order.key)
+        # "The score of the Oak in 2021" is that of a check, which nobody calls by its number.
+        own = bool(keys) and not keys[0].startswith(tuple(f"{name}_" for name in parse.names))
+        of_named = bool(parse.names) and alone and (self.tallied or (own and roles.nameless))
+        linked = (bool(keys) and self._happened(parse)) or deed or of_named
+        extreme = order is not None and (order.value or selection.summed) and self._alone(order.key)
         return linked or extreme or (alone and bool(selection.aggregate or dated or parse.group))
 
     def _names(self) -> dict[str, list[str]] | None:
@@ -320,14 +355,14 @@ class Reader:
             for one, other in pairwise(targets)
         )
 
-    def _comparison(self, parse: _Parse, keys: Sequence[str]) -> Iterator[Reading]:
+    def _comparison(self, parse: _Parse, keys: Sequence[str], conditions: Sequence[str]) -> Iterator[Reading]:
         """One statement for each name, or what is computed of two."""
         primary = self.roles.primary
         assert primary is not None  # noqa: S101 - several names are those of the rows
         if not keys or len(parse.subjects) > MOST_NAMES:
             return
         each = ({**parse.names, primary.name: [name]} for name in parse.subjects)
-        calls = [f"{call_of(self.roles.function, names, ())}{project(keys[:1])}" for names in each]
+        calls = [f"{call_of(self.roles.function, names, conditions)}{project(keys[:1])}" for names in each]
         if not parse.operator:
             yield Reading(tuple(calls), self.cost)
         elif len(calls) == 2:

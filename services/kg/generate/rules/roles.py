@@ -4,11 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from services.kg.generate.rules.inflection import inflections
 from services.kg.generate.rules.interrogatives import asks_what, asks_when
 from services.kg.generate.rules.lexicon import Lexicon
 from services.kg.generate.rules.question import quote
 from services.kg.generate.rules.tokens import BESIDE, NEAR, Mention, Range, Tokens, apart, apart_from
-from services.kg.generate.rules.values import Values, condition, exact, flag_phrases, is_joint
+from services.kg.generate.rules.values import Values, condition, exact, flag_phrases, is_joint, opposite
 from services.kg.generate.rules.words import KeyWords, english
 from services.kg.generate.spans import Spot
 from services.kg.language.catalogue import NUMERIC, Function, Key, Parameter
@@ -18,6 +19,10 @@ COUNTED = "number of "
 MIN_SAID = 4
 # Words between a name and the noun for its kind.
 _OF_A_NAME = frozenset(("of", "the", "called", "named", "in"))
+# Last words of keys that say no more than when rows are of.
+_DATES = frozenset(("date", "day", "month", "year", "time"))
+# Words that negate the thing behind them.
+NO = frozenset(("no", "without"))
 # Words before a noun that asks for rows.
 _BEFORE_NOUNS = frozenset(("which", "what", "many", "list", "name", "all", "every", "number"))
 
@@ -36,8 +41,10 @@ class Roles:
     tokens: Tokens  # with the names taken already
     values: Values | None = None  # knows the texts that `open` keys have in the store
     named: list[str] = field(default_factory=list)  # conditions by names
-    # Values that stand where the rows' noun does: "which halogens".
-    classes: list[Range] = field(default_factory=list)
+    # Values that stand where the rows' noun does, "which halogens", with the keys that have them.
+    classes: dict[Range, str] = field(default_factory=dict)
+    negated: bool = False  # whether a value is one that the rows do not have
+    assumed: str = ""  # the key of a date that the question does not name
 
     @cached_property
     def subject(self) -> Key:
@@ -104,7 +111,10 @@ class Roles:
         for key in self.function.keys:
             if len(key.words.split()) > 1 and (spread := self._spread(key, mentions)) is not None:
                 mentions.setdefault(spread, Mention(spread, key.name))
-        return [mentions[place] for place in apart(mentions)]
+        # The code of "violation codes" is what the rows are called.
+        larger = self.tokens.find(self.nouns)
+        within = [one for one in mentions if any(one != noun and one.within(noun) for noun in larger)]
+        return [mentions[place] for place in apart(mentions.keys() - set(within))]
 
     def _spread(self, key: Key, mentions: Mapping[Range, Mention]) -> Range | None:
         """Where the first word of a key stands whose words are said apart: "sold the fewest copies", copies sold."""
@@ -132,14 +142,29 @@ class Roles:
         conditions: list[tuple[str, str]] = []
         for place in apart(claims):
             key, value = self._claimant(place, claims[place])
-            self.tokens.take(place)
-            conditions.append((key.name, condition(key, value)))
+            before = self._negation(place, key)
+            self.tokens.take(place, *before)
+            self.negated |= bool(before)
+            kept = opposite(key, value) if before else condition(key, value)
+            self.tokens.doubt |= not kept
+            conditions.append((key.name, kept))
             if self.opens(place):
-                self.classes.append(place)
+                self.classes[place] = key.name
             if (beside := self._beside(place, key)) is not None and self.tokens.free(beside):
                 self.tokens.take(beside)
         self.take_idle([key for key, _ in conditions])
         return conditions
+
+    def _negation(self, place: Range, key: Key) -> list[Range]:
+        """The words before a value that negate it: "not", "doesn't have a"; none where nothing does."""
+        beside = self.tokens.find_all((*self.words_of(key.name).also, *self.phrases(key.name)))
+        idle = {index for one in beside for index in range(one.first, one.end)}
+        first = place.first - 1
+        while first in idle or self.tokens.word(first) in english().between_not.split():
+            first -= 1
+        before = Range(first, place.first)
+        negates = self.tokens.negates(first) or (self.tokens.word(first) in NO and key.kind == "flag")
+        return [before] if negates and self.tokens.free(before) else []
 
     def outside_values(self, places: Sequence[Range]) -> list[Range]:
         """Those that are no part of a longer value, as the cheese of a Bath Cheese Show is."""
@@ -173,13 +198,24 @@ class Roles:
     def _claimant(self, place: Range, claims: Sequence[tuple[Key, str]]) -> tuple[Key, str]:
         """The key and value that are meant: of a key named beside the words, else of the row's own; else a doubt."""
         beside = [one for one in claims if self._beside(place, one[0]) is not None]
-        joined = tuple(f"{one.name}_" for one in self.function.parameters if one is not self.primary)
-        likely = beside or [one for one in claims if not one[0].name.startswith(joined)] or claims
+        likely = beside or [one for one in claims if not one[0].name.startswith(self._joined_prefixes)] or claims
         # Of what is called as the country that it lies in, people mean the country.
         likely = [one for one in likely if one[0].name.endswith("country")] or likely
         likely = [one for one in claims if self._leads(place, one[0])] or likely
         self.tokens.doubt |= len({key.name for key, _ in likely}) > 1
         return likely[0]
+
+    @property
+    def _joined_prefixes(self) -> tuple[str, ...]:
+        """How keys begin that rows have of the things that they are of: `staff_` of shifts."""
+        return tuple(f"{one.name}_" for one in self.function.parameters if one is not self.primary)
+
+    def counts_joined(self) -> bool:
+        """Whether a value stands for the things that the rows are of: nurses of shifts, and no critical violations."""
+        starts = {noun.first for noun in self.tokens.find_all(self.nouns)}
+        return any(
+            key.startswith(self._joined_prefixes) and place.end not in starts for place, key in self.classes.items()
+        )
 
     def _leads(self, place: Range, key: Key) -> bool:
         """Whether the word before a value is that of one end of a way: from its origin, to its destination."""
@@ -294,6 +330,7 @@ class Roles:
         """The key that is named, else the first; where "when" asks for one of several, the year is another's."""
         named = next((one for one in self.mentions if one.key in keys and self.tokens.free(one.place)), None)
         if named is None:
+            self.assumed = keys[0]
             return keys[0]
         others = [key for key in keys if key != named.key]
         if others and asks_when(self.tokens):
@@ -301,9 +338,16 @@ class Roles:
         self.tokens.take(named.place)
         return named.key
 
+    def is_of_rows(self, date: str) -> bool:
+        """Whether a date is that of the rows themselves: `month`, `ordered` of orders, any of numbers; no `hired`."""
+        deeds = {form for noun in self.nouns for form in inflections(noun)}
+        words = date.split("_")
+        return words[-1] in _DATES or words[0] in deeds or self.subject.kind in NUMERIC
+
     def units(self, key: Key) -> tuple[str, ...]:
         """What is said behind the numbers of a key."""
-        return (*self.words_of(key.name).unit, *((key.unit,) if key.unit else ()))
+        percent = ("percent", "per cent", "%") if key.kind == "percent" else ()
+        return (*self.words_of(key.name).unit, *((key.unit,) if key.unit else ()), *percent)
 
     # Nouns
 

@@ -8,6 +8,7 @@ from functools import cached_property
 
 from services.kg.generate.rules.phrases import compiled
 from services.kg.generate.rules.question import Question
+from services.kg.generate.rules.words import english
 from services.kg.generate.spans import Spot
 from services.kit.text.numbers import numbers, ordinals
 
@@ -71,6 +72,7 @@ class Superlative:
     first: int = 0
     rows: int = 1
     value: bool = False  # whether a value is asked for and no row: the highest price
+    amount: bool = False  # whether it is of an amount, which adds up: the most hours
 
 
 @dataclass
@@ -106,6 +108,10 @@ class Tokens:
         start, end = self._spans[index]
         return self.question.words[start:end]
 
+    def negates(self, index: int) -> bool:
+        """Whether the word with this index says that something is not so."""
+        return self.word(index).replace("’", "'") in english().negating.split()
+
     def word_before(self, place: Range) -> str:
         """The word before a place; empty at the beginning."""
         return self.word(place.first - 1)
@@ -130,6 +136,10 @@ class Tokens:
     def free(self, place: Range) -> bool:
         """Whether none of the words has been read."""
         return self.read.isdisjoint(range(place.first, place.end))
+
+    def is_read(self, place: Range) -> bool:
+        """Whether all of the words have been read."""
+        return self.read.issuperset(range(place.first, place.end))
 
     def find(self, phrases: Iterable[str]) -> list[Range]:
         """Where the phrases stand in words that are not read; of those that overlap the longest, in order."""
@@ -188,7 +198,8 @@ class Tokens:
         runs: list[Range] = []
         for index in range(len(self._spans)):
             word = self.word(index)
-            is_idle = word in self.fillers or word[0] == "_" or _SIGNS.fullmatch(word) is not None
+            is_filler = word in self.fillers and not self._is_mark(index)
+            is_idle = is_filler or word[0] == "_" or _SIGNS.fullmatch(word) is not None
             if index in self.read or is_idle:
                 continue
             dotted = joined and self.word(index - 1) == "."
@@ -197,6 +208,11 @@ class Tokens:
             else:
                 runs.append(Range(index, index + 1))
         return runs
+
+    def _is_mark(self, index: int) -> bool:
+        """Whether a word is the mark A and no article: "got an A", but not "Is It A Novel"."""
+        place = Range(index, index + 1)
+        return index > 0 and self.text_of(place) == "A" and self.text_of(Range(index - 1, index)).islower()
 
     def _exact(self, start: int, end: int) -> Range | None:
         """The words that are these characters; None where one of them is longer."""

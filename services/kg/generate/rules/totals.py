@@ -3,9 +3,12 @@
 from collections.abc import Sequence
 
 from services.kg.generate.rules.roles import Roles
+from services.kg.generate.rules.sums import adds_up
 from services.kg.generate.rules.tokens import Mention, Range
 from services.kg.generate.rules.words import english
 from services.kg.language.catalogue import NUMERIC
+
+_FOR_EACH = ("per", "each", "every", "(by|in|for|at|of) each")
 
 
 def total(roles: Roles, targets: Sequence[Mention]) -> str:
@@ -31,28 +34,31 @@ def averaged(roles: Roles) -> list[Mention]:
 
 
 def tally(roles: Roles, targets: Sequence[Mention], thresholds: Sequence[str]) -> str:
-    """SUM where "how many" asks for what the rows of one time have together: the votes of 2018; else empty.
-
-    Of all times together nothing is added up: members of one year are those of the next.
-    """
+    """SUM where "how many" or "how much" asks for what several rows have together: the votes of 2018; else empty."""
     key = roles.key_of(targets[0]) if len(targets) == 1 else None
-    if key is None or key.kind != "integer" or key.unit or key.name in roles.dated:
+    if key is None or (key.kind != "integer" and not key.unit):
         return ""
-    timed = any(one.startswith(f"eq({date}, ") for one in thresholds for date in roles.dated)
-    return "SUM" if timed or not roles.dated else ""
+    # How much a thing costs is no total of what it was sold for.
+    return "SUM" if key.kind != "money" and adds_up(roles, key.name, thresholds) else ""
 
 
 def grouped(roles: Roles, targets: Sequence[Mention], nouns: Sequence[Range]) -> str:
-    """A step to the value that most rows have, "which state has the most orders"; empty where none is asked for."""
+    """A step to the value that most rows have, "which state has the most orders", or to all of them, "per state".
+
+    Empty where neither is asked for.
+    """
     if len({one.key for one in targets}) != 1:
         return ""
+    key = roles.key_of(targets[0])
+    if key is None or key.kind != "text":
+        return ""
+    each = [one for one in roles.tokens.find_all(_FOR_EACH) if one.end == targets[0].place.first]
+    if each and nouns and roles.tokens.find_all(english().count):
+        return f"group({key.name})"
     starts = {noun.first for noun in nouns}
     behind = (one for one in roles.tokens.find(("most",)) if targets[-1].place.end <= one.first)
     most = [one for one in behind if one.end in starts] + roles.tokens.find(("most (common|frequent)",))
     if not most:
-        return ""
-    key = roles.key_of(targets[0])
-    if key is None or key.kind != "text":
         return ""
     roles.tokens.take(most[0])
     return f"group({key.name})[:1]"

@@ -144,11 +144,21 @@ def condition(key: Key, value: str) -> str:
     return f"eq({key.name}, {quote(value)})"
 
 
+def opposite(key: Key, value: str) -> str:
+    """The condition of rows with another value; empty where the language cannot say it."""
+    if key.kind == "flag":
+        return condition(key, "false" if value == "true" else "true")
+    plain = condition(key, value)
+    return f"neq({plain.removeprefix('eq(')}" if plain.startswith("eq(") else ""
+
+
 def flag_phrases(flag: Key, words: Phrases) -> dict[str, tuple[str, ...]]:
     """Phrases by the value of a flag: rings and no rings of `has_rings`, radioactive of `is_radioactive`."""
     plain = flag.name.removeprefix("has_").removeprefix("is_").replace("_", " ").replace(" to ", " to the~ ")
     absent = [f"{no} {plain}" for no in ("no", "not", "non", "without", "no longer")]
     absent += [f"{plain} free", f"{plain}-free"]
+    # Out of stock, out of warranty.
+    absent += [f"out of {state}" for within in ("in ", "under ") if (state := plain.removeprefix(within)) != plain]
     opposites = english().opposites
     return {
         "false": (*absent, *opposites.get(plain, opposites.get(plain.partition(" ")[0], ()))),

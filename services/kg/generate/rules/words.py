@@ -279,6 +279,9 @@ class English(Part):
     beneath: Phrases
     dates: Phrases
     aside: Phrases
+    excluding: Phrases
+    negating: str
+    between_not: str
     synonyms: Mapping[str, Phrases]
     opposites: Mapping[str, Phrases]
     fillers: str

@@ -15,7 +15,9 @@ from services.kg.load.values import truth
 from services.kg.selects import (
     FLAGS,
     Comparison,
+    columns_of,
     comparisons,
+    expand_aliases,
     parse_select,
     place_of,
     selection_of,
@@ -110,7 +112,7 @@ class Statement:
         for column in columns:
             if column.table and column.table.lower() not in here and self.place_of(column) is None:
                 column.set("table", None)
-        _expand_aliases(select, columns)
+        expand_aliases(select)
         self._drop_guesses(select, here)
         columns = columns_of(select)
         unknown = [one for one in columns if self.place_of(one) is None]
@@ -239,20 +241,6 @@ def _drop(condition: exp.Expr) -> None:
     both = condition.parent
     if isinstance(both, exp.And | exp.Or):
         both.replace(both.right if both.left is condition else both.left)
-
-
-def columns_of(select: exp.Select) -> list[exp.Column]:
-    """The columns of a SELECT, without those of another one within it."""
-    return [one for one in list(select.find_all(exp.Column)) if one.find_ancestor(exp.Select) is select]
-
-
-def _expand_aliases(select: exp.Select, columns: Sequence[exp.Column]) -> None:
-    """Put what is computed in place of its name where a SELECT sorts or narrows its groups by it."""
-    computed = {one.alias.lower(): one.this for one in select.expressions if isinstance(one, exp.Alias)}
-    for column in columns:
-        value = computed.get(column.name) if not column.table else None
-        if value is not None and column.find_ancestor(exp.Order, exp.Having) is not None:
-            column.replace(value.copy())
 
 
 def parse(sql: str) -> exp.Query:
