@@ -13,18 +13,21 @@ BLOCK_BYTES = 64 * 1024
 
 def tail(path: Path, lines: int) -> tuple[str, ...]:
     """The last lines of a log; nothing when there is none."""
-    content = b""
+    blocks: list[bytes] = []
+    newlines = 0
     try:
         with path.open("rb") as log:
             left = log.seek(0, os.SEEK_END)
             # One newline more: what is before it may be half a line.
-            while left and content.count(b"\n") <= lines:
+            while left and newlines <= lines:
                 size = min(left, BLOCK_BYTES)
                 left = log.seek(left - size)
-                content = log.read(size) + content
+                blocks.append(log.read(size))
+                newlines += blocks[-1].count(b"\n")
     except FileNotFoundError:
         return ()
-    return tuple(content.decode(errors="replace").splitlines()[-lines:]) if lines else ()
+    content = b"".join(reversed(blocks)).decode(errors="replace")
+    return tuple(content.splitlines()[-lines:]) if lines else ()
 
 
 def show(files: Sequence[Path], lines: int) -> None:

@@ -30,7 +30,7 @@ from limits import RateLimitItem, RateLimitItemPerSecond
 from pydantic import ValidationError
 
 from services.gateway.access import ASKER, NOBODY, OWNER, Right, Scope, current_caller, current_scope, rule_for
-from services.gateway.origin import require_own_page
+from services.gateway.origin import require_own_name
 from services.gateway.shared import SharedStore
 from services.kit.budget import Clock
 from services.kit.errors import Forbidden, RateLimited, Unauthorized
@@ -125,7 +125,7 @@ class KeyRing:
         file: a file of keys; one that cannot be read lets nobody in.
         per_minute: requests a minute of a key that has no rate of its own; 0 is no limit.
         store: counts rates, by the key's name.
-        hosts: names under which browsers may reach the gateway where no key is needed.
+        hosts: names beside its own under which the gateway is reached where no key is needed.
     """
 
     def __init__(
@@ -160,11 +160,11 @@ class KeyRing:
 
         Raises:
             Unauthorized: there is no key, or an unknown one.
-            Forbidden: it lacks the route's right, or comes without any key from a page of another site.
+            Forbidden: it lacks the route's right; of a gateway without keys, it is sent to a foreign name.
             RateLimited: its holder asked too often; `Retry-After` says when to come again.
         """
         if not self.asks:
-            require_own_page(headers, self._hosts)
+            require_own_name(headers, self._hosts)
         right, is_open = rule_for(method, path)
         name, scope = "", NOBODY if is_open else OWNER
         if self.asks and not is_open:

@@ -32,22 +32,26 @@ _UNKNOWN = re.compile(
     rf"|\bnone\s+of\s+{_THE_SOURCES}\s+(?:contain|mention|provide|specif|include|state|say|give|answer)"
     rf"|\b(?:is|are|was|were)(?:\s+not|n['’]t)\s+(?:\w+ly\s+)?{_STATED}\s+in\s+{_THE_SOURCES}"
     rf"|\b{_CANNOT}\s+be\s+(?:determined|answered|found|inferred)\s+(?:based\s+on|from|in|with|using)\s+{_THE_SOURCES}"
-    r"|\bthere(?:\s+is|['’]s)\s+(?:no|not\s+enough|insufficient)\s+(?:\w+\s+)?(?:information|mention)"
-    r"(?=\s+(?:about|available|concerning|given|in|of|on|provided|regarding|that|to)\b|\W*$)"
-    r"|\b(?:the|this|that)\s+information\s+(?:is|was)(?:\s+not|n['’]t)\s+(?:available|provided|given)\b"
+    rf"|\b(?:no|not\s+enough|insufficient)\s+(?:\w+\s+)?(?:information|mention)\b[^.;]*?\sin\s+{_THE_SOURCES}"
+    rf"|\b{_SOURCES}\s+(?:provide|contain|give|include|have)\s+no\s+(?:\w+\s+)?(?:information|mention)\b"
+    rf"|\bthe\s+answer\s+is(?:\s+not|n['’]t)\s+(?:{_STATED}\s+)?in\s+{_THE_SOURCES}"
     # At the start of an answer, where they speak of all of it.
+    r"|^\W*(?:(?:sorry|unfortunately|no)\W+)?there(?:\s+is|['’]s)\s+(?:no|not\s+enough|insufficient)\s+(?:\w+\s+)?information"
+    r"(?=\s+(?:about|available|concerning|given|on|provided|regarding|that|to)\b|\W*$)"
+    r"|^\W*(?:the|this|that)\s+information\s+(?:is|was)(?:\s+not|n['’]t)\s+(?:available|provided|given)\W*$"
     rf"|^\W*{_I_AM}\s+not\s+(?:\w+ly\s+|quite\s+)?(?:sure|certain)\b"
     rf"|^\W*(?:(?:it|this|that|the\s+answer)\s+)?{_CANNOT}\s+be\s+(?:determined|answered)(?=[.,;]|\s*$)"
     rf"|^\W*(?:{_CANNOT}|unable\s+to)\s+(?:answer|determine)\b"
     rf"|^\W*not\s+(?:\w+ly\s+)?(?:{_STATED}|found|available)\s+in\s+{_THE_SOURCES}"
-    r"|^\W*(?:insufficient|no|not\s+enough)\s+(?:\w+\s+)?information\s+(?:is|was|about|on|in|to|available|provided)\b"
+    r"|^\W*(?:insufficient|no|not\s+enough)\s+(?:\w+\s+)?information"
+    r"\s+(?:(?:is|was)\s+)?(?:about|on|available|provided|given|found|stated)\b"
     rf"|^\W*(?-i:[Nn]ot)\s+(?-i:{_STATED})\W*$",
     re.IGNORECASE,
 )
 # Alone on a line, whatever the others say.
 _ONLY_UNKNOWN = re.compile(rf"\W*i\s*{_DO_NOT}\s+know\W*", re.IGNORECASE)
 # A title: I Don't Know Why.
-_TITLE = re.compile(r"I\s+(?:Do\s+Not|Don\s*['’`´]?\s*[tT])\s+Know(?=\s+\w)|I(?:\s+A|['’`´])m\s+Not\s+Sure(?=\s+\w)")
+_TITLE = re.compile(r"I\s+(?:Do\s+Not|Don\s*['’`´]?\s*[tT])\s+Know(?=\s+\w)|I(?:\s+A|['’`´])m\s+Not\s+Sure\b")
 _QUOTED = re.compile(r"[\"“][^\"“”]*[\"”]")
 _INVALID = re.compile(
     r"^\W*(?:this\s+is\s+an?\s+|the\s+question\s+is\s+)?invalid(?:\s+(?:question|premise)\b|\s*(?:$|[.,:;!(*-]))",

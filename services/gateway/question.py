@@ -36,12 +36,15 @@ class Question:
 
 
 # "Can you tell me ...?" is no yes-or-no question, but small models answer "yes". Without "me" most of it asks
-# something: "Can you give a cat aspirin?"
+# something: "Can you give a cat aspirin?"; but not before "the date of".
 _POLITE = re.compile(
     r"(?:(?:hey|hi|hello|please|so|ok(?:ay)?)\b[,!]?\s+)*"
     r"(?P<phrase>(?:(?:(?:can|could|would|will)\s+you|are\s+you\s+able\s+to)\s+(?:please\s+|possibly\s+)?)?"
     r"(?:tell|give|show|inform|remind|provide|find|share)\s+(?:me|us)"
-    r"|(?:can|could|would)\s+you\s+(?:please\s+|possibly\s+)?(?:tell|name|list|specify)"
+    r"|(?:can|could|would)\s+you\s+(?:please\s+|possibly\s+)?"
+    r"(?:name|list|specify|tell(?=\s+(?:who|what|when|where|which|how|why|if|whether|the)\b))"
+    r"|(?:(?:can|could|would)\s+you\s+(?:please\s+)?|please\s+)(?:provide|give|find|share|show)"
+    r"(?=\s+the\s+(?:\w+\s+){1,3}(?:of|in|when|for)\b)"
     r"|(?:do|would)\s+you\s+(?:happen\s+to\s+)?know|i(?:['’]d|\s+would)\s+like\s+to\s+know|i\s+want\s+to\s+know)"
     r"(?:\s+(?:with|about|of))?[,:]?\s+(?=\S)",
     re.IGNORECASE,
@@ -53,4 +56,5 @@ _TITLE = re.compile(r"\s[A-Z]")
 def plain(query: str) -> str:
     """A question without the polite phrase in front of it."""
     polite = _POLITE.match(query)
-    return query if polite is None or _TITLE.search(polite["phrase"]) else query[polite.end() :]
+    is_title = polite and not query.isupper() and _TITLE.search(polite["phrase"])
+    return query if polite is None or is_title else query[polite.end() :]

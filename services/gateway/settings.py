@@ -6,6 +6,7 @@ from typing import Literal
 from pydantic import Field
 
 from proto.kg import KgMode
+from services.gateway.origin import name_of
 from services.kit.caution import Caution
 from services.kit.environment import OrNone
 from services.kit.settings import KitSettings, MeshUrls
@@ -26,9 +27,9 @@ class GatewaySettings(KitSettings, MeshUrls):
     api_key: str = Field("", repr=False)
     # A file that `python -m services.gateway.keys` writes: several keys, hashed, read again when it changes.
     api_keys_file: OrNone[Path] = None
-    # Names, with commas between, by which browsers reach a gateway without a key, behind a proxy say; addresses,
-    # localhost and names of one label need no entry.
-    hosts: str = Field("", pattern=r"^[A-Za-z0-9._ ,-]*$")
+    # Names, with commas between, by which a gateway without a key is reached, behind a proxy say; addresses, localhost
+    # and names that nobody can register need no entry, unless a proxy sends pages' requests on under another name.
+    hosts: str = Field("", pattern=r"^[A-Za-z0-9._:\[\] ,-]*$")
     # Requests a minute of a key that has no rate of its own in the file; 0 is no limit.
     rate_per_minute: int = Field(0, ge=0, le=1_000_000)
     # Off where the gateway is an API for programs only: then `/` is not there.
@@ -130,4 +131,4 @@ class GatewaySettings(KitSettings, MeshUrls):
     @property
     def host_names(self) -> frozenset[str]:
         """The names in `hosts`."""
-        return frozenset(self.hosts.lower().replace(",", " ").split())
+        return frozenset(map(name_of, self.hosts.lower().replace(",", " ").split()))

@@ -66,9 +66,10 @@ def create(folder: Path, reporter: Reporter) -> bool:
             reporter.log(f"{folder} is ready")
             return False
         (folder / STAMP).unlink(missing_ok=True)
-        # One whose Python has moved holds links to nothing, which `venv` keeps.
-        clear = () if os.access(_python(folder), os.X_OK) else ("--clear",)
-        run(reporter, f"creating {folder}", (sys.executable, "-m", "venv", *clear, str(folder)))
+        if not os.access(_python(folder), os.X_OK):
+            # Links to a Python that has moved, which `venv` keeps.
+            shutil.rmtree(folder / "bin", ignore_errors=True)
+        run(reporter, f"creating {folder}", (sys.executable, "-m", "venv", str(folder)))
         drop_half_installed(folder, reporter)
         _install(folder, reporter)
         modules = f"{SERVER}, torch, transformers, gguf, accelerate, xgrammar"

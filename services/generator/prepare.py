@@ -63,13 +63,13 @@ class Preparation:
 
     def _own_in_int8(self, name: str) -> bool:
         """Have int8 weights of a model of one's own where they would be served; `auto` does without where it cannot."""
-        if not serves_int8(self.settings) or is_quantised(self.models / name.rpartition("/")[2]):
+        if not serves_int8(self.settings):
             return False
         try:
-            return self.int8(name)
-        except GeneratorError as error:
+            return not is_quantised(self.models / name.rpartition("/")[2]) and self.int8(name)
+        except (GeneratorError, ValueError) as error:
             if self.settings.precision != AUTO:
-                raise
+                raise GeneratorError(str(error)) from error
             self.reporter.log(f"{name} is served without int8: {error}")
             return False
 

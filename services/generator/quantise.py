@@ -39,7 +39,7 @@ def quantise(source: Path, out: Path) -> None:
     shards = _shards(source)
     if not shards:
         raise ValueError(f"{source} holds no *.safetensors")
-    config = json.loads((source / "config.json").read_text(encoding="utf-8"))
+    config = json.loads((source / "config.json").read_text(encoding="utf-8-sig"))
     if is_quantised(source):
         raise ValueError(f"{source} is quantised already")
     if config.get("model_type") in TRANSPOSED:
@@ -80,7 +80,7 @@ def kept(source: Path) -> list[Path]:
 
 def is_quantised(source: Path) -> bool:
     """Whether a model's weights are in few bits already."""
-    return "quantization_config" in json.loads((source / "config.json").read_text(encoding="utf-8"))
+    return bool(json.loads((source / "config.json").read_text(encoding="utf-8-sig")).get("quantization_config"))
 
 
 def _shards(source: Path) -> list[Path]:

@@ -159,12 +159,16 @@ class Body:
             raise _too_large(max_size)
         try:
             with self._admission.upload(announced) if self._admission else contextlib.nullcontext():
-                until = asyncio.get_running_loop().time() + within_s
+                clock = asyncio.get_running_loop().time
+                until = clock() + within_s
                 async with asyncio.timeout_at(until) as timeout:
                     while self._more:
-                        self._keep(await self._next(), max_size)
+                        chunk = await self._next()
+                        self._keep(chunk, max_size)
                         if rate:
-                            timeout.reschedule(until + self._size / rate)
+                            # Nothing buys more than the first allowance ahead: a burst is no licence to be silent.
+                            until = max(until, min(until + len(chunk) / rate, clock() + within_s))
+                            timeout.reschedule(until)
         except TimeoutError:
             # No time is left to drain it either.
             self._more = False

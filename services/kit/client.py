@@ -25,6 +25,8 @@ Reply = TypeVar("Reply", bound=Contract)
 RETRY_PAUSE_S = 0.05
 JSON = "application/json"
 MAX_REPLY_BYTES = 32 * 1024 * 1024
+# What httpx would unpack.
+PACKED = ("br", "deflate", "gzip", "zstd")
 # A time-out under a shorter allowance than this says more about the caller's hurry than about the service.
 MIN_COUNTED_TIMEOUT_S = 1.0
 # httpx resolves them, so that `/a/documents/..` would reach `/a`.
@@ -207,8 +209,12 @@ class ServiceClient:
         return content
 
     async def _read(self, response: httpx.Response) -> bytes:
-        if (encoding := response.headers.get("content-encoding", "identity")) != "identity":
-            raise BadReply(self.name, f"content-encoding {encoding!r}, which was not asked for")
+        packed = response.headers.get("content-encoding", "").lower()
+        if any(coding in packed for coding in PACKED):
+            if response.is_success:
+                raise BadReply(self.name, f"content-encoding {packed!r}, which was not asked for")
+            # The status says what is wrong.
+            return b""
         chunks: list[bytes] = []
         size = 0
         async for chunk in response.aiter_bytes():

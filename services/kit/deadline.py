@@ -162,7 +162,7 @@ class DeadlineMiddleware:
                         rate = None if DEADLINE_HEADER in headers else UPLOAD_RATE
                         upload_s = min(UPLOAD_S, budget.left())
                         await body.arrive(announced(headers), self.max_body, upload_s, rate)
-                        if rate and budget.total_s - budget.left() > UPLOAD_S:
+                        if rate and budget.elapsed_ms() > 1000 * min(UPLOAD_S, budget.total_s / 2):
                             budget = Budget(budget.total_s)
                             current_budget.set(budget)
                 except MeshError:

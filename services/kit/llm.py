@@ -39,11 +39,14 @@ RENEWAL_S = 2.0
 Role = Literal["system", "user", "assistant"]
 
 # Less than English text has, so that an estimate errs towards a shorter prompt. Where figures and signs prevail, each
-# of them is a token, and words have more; a character of another script is up to two.
+# of them is a token, and words have more.
 CHARS_PER_TOKEN = 3.0
 CHARS_PER_WORD_TOKEN = 4.0
-TOKENS_PER_FOREIGN_CHAR = 2
-_FIGURES_AND_SIGNS = (string.digits + string.punctuation).encode()
+_FIGURES_AND_SIGNS = (string.digits + string.punctuation + "\n").encode()
+# Tokens of a character of other scripts, by the first code point from which they hold: letters with marks; Greek,
+# Cyrillic, Hebrew, Arabic; Indic scripts and signs; Chinese, Japanese; rare ones; Korean; pictures.
+_SCRIPTS = {0x80: 1.0, 0x370: 0.6, 0x800: 2.0, 0x3000: 1.2, 0xA000: 2.0, 0xAC00: 1.2, 0xD7B0: 2.0, 0x10000: 3.0}
+_FIRST, _TOKENS = list(_SCRIPTS), list(_SCRIPTS.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -380,7 +383,8 @@ def estimate_tokens(text: str) -> int:
     """An upper estimate of a text's tokens."""
     ascii_text = text.encode("ascii", "ignore")
     letters = len(ascii_text.translate(None, _FIGURES_AND_SIGNS))
-    dense = len(ascii_text) - letters + TOKENS_PER_FOREIGN_CHAR * (len(text) - len(ascii_text))
+    foreign = sum(_TOKENS[bisect_right(_FIRST, ord(char)) - 1] for char in text if not char.isascii())
+    dense = len(ascii_text) - letters + foreign
     return int(max(len(text) / CHARS_PER_TOKEN, letters / CHARS_PER_WORD_TOKEN + dense)) + 1
 
 

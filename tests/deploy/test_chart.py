@@ -94,6 +94,8 @@ def test_all_that_can_be_switched_on_is_valid(tmp_path: Path) -> None:
         assert item["metadata"]["labels"]["release"] == "stack"
     board = json.loads(of_kind(manifests, "ConfigMap")["cragmesh-dashboard"]["data"]["cragmesh.json"])
     assert board["title"] == "Cragmesh"
+    hosts = ",".join(["cragmesh.example.com"] * 2)
+    assert of_kind(manifests, "ConfigMap")["mesh"]["data"]["CRAGMESH_HOSTS"] == hosts
     (route,) = of_kind(manifests, "HTTPRoute").values()
     (listener,) = of_kind(manifests, "Gateway")["gateway"]["spec"]["listeners"]
     assert [parent["name"] for parent in route["spec"]["parentRefs"]] == ["gateway"]

@@ -137,7 +137,9 @@ async def test_every_route_asks_for_the_right_of_its_rule(with_page: httpx.Async
 @pytest.mark.parametrize(
     ("headers", "status"),
     [
-        ({"host": "gateway.mesh.svc:8000"}, 200),
+        *(({"host": host}, 200) for host in ("gateway.mesh.svc:8000", "gateway.mesh.svc.cluster.local", "")),
+        # A browser marks nothing that it reads from what it takes for the page's own place.
+        ({"host": "evil.example:8000"}, 403),
         *(
             ({"host": host, "origin": f"http://{host}"}, 200)
             for host in ("localhost:8000", "127.0.0.1:8000", "[::1]:8000", "gateway:8000", "pi.local", "crag.example")
@@ -146,14 +148,17 @@ async def test_every_route_asks_for_the_right_of_its_rule(with_page: httpx.Async
         ({"host": "localhost:8000", "sec-fetch-site": "cross-site"}, 200),
         ({"host": "evil.example:8000", "origin": "http://evil.example:8000"}, 403),
         ({"host": "127.0.0.1.evil.example", "sec-fetch-site": "same-origin"}, 403),
-        ({"host": "", "sec-fetch-site": "same-origin"}, 403),
+        # Proxies leave the port out, or name the gateway otherwise.
+        ({"host": "localhost", "origin": "http://localhost:9000"}, 200),
+        ({"host": "gateway:8000", "origin": "http://localhost:9000", "sec-fetch-site": "same-origin"}, 200),
+        ({"host": "gateway:8000", "origin": "http://[2001:db8::1]"}, 200),
         *(({"host": "localhost:8000", "origin": o}, 403) for o in ("http://evil.example", "http://[", "null")),
     ],
 )
 async def test_pages_of_other_sites_reach_no_gateway_without_a_key(
     services: Services, headers: dict[str, str], status: int
 ) -> None:
-    async with services.gateway(hosts="crag.example, other.example") as gateway:
+    async with services.gateway(hosts="crag.example, other.example:8443,[2001:db8::1]") as gateway:
         for method, path in (("GET", "/strategies"), ("POST", "/answer"), ("POST", "/mcp")):
             reply = await gateway.request(method, path, content=b"[", headers=headers)
             assert (reply.status_code == 403) is (status == 403), (path, reply.text)

@@ -46,6 +46,8 @@ LEASE_S = 60
 # Until a request that a service was away for is tried again.
 RETRY_S = 60
 TRIES = 5
+# What a client reads of a file at a time.
+PIECE_BYTES = 256 * 1024
 MAX_OPEN = 20
 PAGE_LINES = 200
 OPEN, COMPLETED, CANCELLED, EXPIRED, FAILED = "in_progress", "completed", "cancelled", "expired", "failed"
@@ -158,7 +160,8 @@ class Store:
         """The file piece by piece; raises before the first."""
         with self._transaction() as connection:
             if not (output := _output_of(name)):
-                return iter((_owned(connection, FILES, owner, name).content,))
+                content = _owned(connection, FILES, owner, name).content
+                return (content[at : at + PIECE_BYTES] for at in range(0, len(content), PIECE_BYTES))
             batch = _with_output(connection, owner, *output)
         return self._replies(batch, output[1])
 

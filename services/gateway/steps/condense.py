@@ -35,15 +35,18 @@ _POINTS_BACK = re.compile(
     r"|\bit\b(?!\s+(?:true|possible|that|time|raining|snowing|cold|hot)\b)"
     r"|\b(?:the|that|this|which) (?:same|former|latter|other|others|previous|first one|second one|last one|one|ones)\b"
     r"|\bthat(?:\s+\w+)?\s*(?:\?|$)|\b(?:there|then)\s*(?:\?|$)"
-    r"|\b(?:like|of|about|after|before|than|for|from|in|on|at|by|with|during|since|to) that\b"
-    r"|\b(?:is|are|was|were|do|does|did|has|had|can|could|will|would) that\b"
+    r"|\b(?:like|of|about|after|before|than|for|from|in|on|at|by|with|during|since|to) that\b(?! of\b)"
+    r"|(?:^\W*|\b(?:who|what|when|where|why|how) )(?:is|are|was|were) that\b"
+    r"|\b(?:do|does|did|has|had|can|could|will|would) that\b(?! of\b)"
     # But "who said that it rains".
     r"|\bwho (?!(?:sa[iy]|claim|th[io]|believ|argu|prov|discover|show|stat|found|predict|kn[eo]w)\w*\b)\w+ that\b"
-    r"|\bthat (?:book|building|city|country|day|event|group|man|month|one|person|place|thing|time|town|woman|year)\b",
+    r"|\bthat (?:building|city|country|day|event|man|month|one|person|thing|town|woman|year)\b",
     re.IGNORECASE,
 )
 # Words of the languages beside it do not tell English.
 _ENGLISH = COMMON - frozenset(("a", "an", "as", "do", "had", "he", "in", "is", "me", "my", "on", "to", "was", "we"))
+_ENGLISH |= {"after", "before", "between", "compare", "define", "describe", "explain", "give", "list", "name", "show"}
+_ENGLISH |= {"than", "tell", "using", "versus", "words"}
 _WORD = re.compile(r"\w+")
 _CONTINUES = re.compile(r"^\W*(?:and|but|or|so|also|what about|how about|what else|who else|why not)\b", re.IGNORECASE)
 _WORDS = Constraint(regex=rf"[^ \n\r\t]+( [^ \n\r\t]+){{1,{MAX_WORDS - 1}}}")

@@ -33,6 +33,9 @@ def test_what_points_back_does_not_stand_alone(question: str) -> None:
     [
         "Who designed the harbour lighthouse?", "Who said that Pluto is a planet?", "Is it true that the tower fell?",
         "Which film that won an Oscar is the longest?", "Name the three longest novels of Tolkien",
+        "List Beatles albums released before 1967", "Tesla revenue 2022 versus Ford revenue 2022",
+        "How does the population of France compare to that of Germany?", "Define photosynthesis using simple words",
+        "What are the laws that place limits on campaign donations?",
     ],
 )  # fmt: skip
 def test_a_question_of_its_own_stands_alone(question: str) -> None:

@@ -70,7 +70,16 @@ def test_false_premises_are_canonical(text: str) -> None:
     assert (normalize(text).answer, normalize(text).kind) == (INVALID, "invalid_question")
 
 
-@pytest.mark.parametrize("text", ["He never said that votes were invalid", "I know: Paris", "You don't know Jack"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "He never said that votes were invalid", "I know: Paris", "You don't know Jack",
+        "No financial information was exposed.", "No additional information is required",
+        "There is no mention of God in the Constitution.", "I'm Not Sure",
+        "The film grossed $200 million; there is no information about its budget.",
+        "That information was not available until 1995, when the archives opened.",
+    ],
+)  # fmt: skip
 def test_near_misses_stay_answers(text: str) -> None:
     assert normalize(text).answer == text
 

@@ -18,6 +18,9 @@ from services.gateway.question import plain
         ("I'd like to know who built the tower", "who built the tower"),
         ("I want to know who built the tower", "who built the tower"),
         ("Do you happen to know Ann Lee's age?", "Ann Lee's age?"),
+        ("Could you provide the name of the harbour's owner?", "the name of the harbour's owner?"),
+        ("please provide the height of the tower", "the height of the tower"),
+        ("CAN YOU TELL ME WHO BUILT IT?", "WHO BUILT IT?"),
     ],
 )
 def test_the_polite_phrase_is_left_out(query: str, question: str) -> None:
@@ -34,7 +37,7 @@ def test_the_polite_phrase_is_left_out(query: str, question: str) -> None:
         "Tell Me Why was written by whom?",
         "Show Me the Money is from which movie?", "Give My Regards to Broad Street is by whom?",
         "I Want to Know What Love Is was released when?", "Do You Know Where You're Going To was sung by whom?",
-        "Can you tell", "please",
+        "Could you tell a wasp from a bee?", "Can you tell", "please",
     ],
 )  # fmt: skip
 def test_what_asks_something_or_is_a_title_stays(query: str) -> None:

@@ -133,6 +133,19 @@ def test_an_interrupted_run_leaves_no_stamp_and_is_taken_up_again(
     assert is_current(folder)
 
 
+def test_links_to_a_python_that_moved_are_made_anew_under_the_same_lock(tmp_path: Path, steps_run: list[str]) -> None:
+    folder = tmp_path / "environment"
+    (folder / "bin").mkdir(parents=True)
+    (folder / "pyvenv.cfg").write_text("")
+    (folder / "bin/python").symlink_to(tmp_path / "gone")
+    lock = folder / environment.LOCK
+    lock.touch()
+    inode = lock.stat().st_ino
+    assert create(folder, quiet())
+    assert lock.stat().st_ino == inode
+    assert (folder / "bin/python").exists()
+
+
 def test_a_folder_that_is_used_for_something_else_is_left_alone(tmp_path: Path, steps_run: list[str]) -> None:
     (tmp_path / "thesis.txt").write_text("mine")
     with pytest.raises(GeneratorError, match="not a virtual environment"):

@@ -82,7 +82,7 @@ def test_what_cannot_be_quantised_is_refused_in_words(tmp_path: Path, out: Path)
     save_file({"h.0.attn.c_attn.weight": torch.zeros(2, 2)}, folder / "model.safetensors")
     with pytest.raises(ValueError, match="architecture is not known"):
         quantise(folder, out)
-    (folder / "config.json").write_text('{"quantization_config": {}}')
+    (folder / "config.json").write_text('{"quantization_config": {"bits": 4}}')
     with pytest.raises(ValueError, match="quantised already"):
         quantise(folder, out)
 

@@ -87,6 +87,10 @@ async def test_a_deletion_whose_reply_was_lost_is_done(first: httpx.Response | E
         assert await client.request("DELETE", "/collections/notes/documents/a", allow_s=1) == b""
 
 
+def packed(status: int, coding: str) -> httpx.Response:
+    return httpx.Response(status, stream=httpx.ByteStream(b"x"), headers=[("content-encoding", coding)])
+
+
 @pytest.mark.parametrize(
     ("reply", "error", "reason", "calls"),
     [
@@ -102,12 +106,9 @@ async def test_a_deletion_whose_reply_was_lost_is_done(first: httpx.Response | E
         (httpx.Response(200, content=b"\xff\x00"), BadReply, "bad_reply", 1),
         (httpx.RemoteProtocolError("illegal status line"), BadReply, "bad_reply", 1),
         (httpx.DecodingError("bad gzip"), BadReply, "bad_reply", 1),
-        (
-            httpx.Response(200, stream=httpx.ByteStream(b"x"), headers=[("content-encoding", "br")]),
-            BadReply,
-            "bad_reply",
-            1,
-        ),
+        (packed(200, "br"), BadReply, "bad_reply", 1),
+        (packed(503, "gzip"), ServiceUnavailable, "unavailable", 2),
+        (packed(404, "gzip"), ServiceRejected, "error", 1),
     ],
 )
 async def test_each_failure_has_its_name(

@@ -409,6 +409,17 @@ def test_a_body_that_keeps_coming_gets_more_time_and_its_request_all_of_its_own(
     assert virtual.run(main()) == expected
 
 
+def test_a_burst_buys_no_silence() -> None:
+    async def main() -> float:
+        wire = Wire({"type": "http.request", "body": b"x" * 2**25, "more_body": True})
+        began = asyncio.get_running_loop().time()
+        await wire.run(guarded(App(), max_s=30, max_body=2**26))
+        assert wire.sent[0]["status"] == 408
+        return asyncio.get_running_loop().time() - began
+
+    assert virtual.run(main()) < 2 * deadline.UPLOAD_S
+
+
 @pytest.mark.parametrize(("files", "piece_s", "whole"), [(True, 20, True), (True, 40, False), (False, 20, False)])
 def test_a_file_goes_out_as_long_as_it_is_read(files: bool, piece_s: float, whole: bool) -> None:
     async def app(scope: Scope, receive: Receive, send: Send) -> None:

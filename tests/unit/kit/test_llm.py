@@ -212,11 +212,13 @@ async def test_without_a_tokenizer_tokens_are_estimated_from_above() -> None:
 
 @pytest.mark.parametrize(
     ("text", "tokens"),
-    # By Qwen's tokenizer, and of Chinese by SmolLM's.
+    # By Qwen's tokenizer.
     [
         ("The lighthouse was designed by Marta Lindqvist, who also drew the plans of the customs house.", 22),
         ("| 1901 | 1,240 | 3.14 | 99 |", 24),
-        ("港口灯塔由玛尔塔设计，于一八六四年建成。", 40),
+        ("港口灯塔由玛尔塔设计，于一八六四年建成。", 16),
+        ("Гавань была открыта весной 1864 года компанией купцов.", 22),
+        ("افتتح الميناء في ربيع عام 1864 من قبل شركة من التجار.", 21),
     ],
 )
 def test_an_estimate_is_from_above_and_a_head_keeps_to_it(text: str, tokens: int) -> None:
