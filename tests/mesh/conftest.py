@@ -161,7 +161,7 @@ async def running(
     async with AsyncExitStack() as stack:
         apps = {
             "retriever": create_retriever(
-                RetrieverSettings(qdrant_path=tmp_path_factory.mktemp("collections"), threads=1)
+                RetrieverSettings(qdrant_path=tmp_path_factory.mktemp("collections"), threads=1, page_timeout_s=20)
             ),
             "reranker": create_reranker(RerankerSettings(threads=1)),
             "classifier": create_classifier(ClassifierSettings(threads=1)),
