@@ -8,7 +8,8 @@ import pptx
 import pytest
 
 from services.retriever.formats import READERS, Unreadable, base, read
-from tests.unit.retriever.formats.files import MAIL, assembled, docx, epub, packed, pdf
+from services.retriever.formats.pdf import _paragraphs
+from tests.unit.retriever.formats.files import MAIL, docx, drawn, epub, packed, pdf
 
 TABLE = (("Lamp", "Watts"), ("Harbour", "1,000"), ("Pier", "250"))
 MARKDOWN = ("| Lamp | Watts |", "| Harbour | 1,000 |", "| Pier | 250 |")
@@ -85,16 +86,7 @@ def ruled() -> bytes:
         for row, line in enumerate(TABLE)
         for column, cell in enumerate(line)
     ]
-    stream = "\n".join((*rules, *cells))
-    return assembled(
-        [
-            "<< /Type /Catalog /Pages 2 0 R >>",
-            "<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
-            "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] /Contents 4 0 R "
-            "/Resources << /Font << /F1 << /Type /Font /Subtype /Type1 /BaseFont /Helvetica >> >> >> >>",
-            f"<< /Length {len(stream)} >>\nstream\n{stream}\nendstream",
-        ]
-    )
+    return drawn("\n".join((*rules, *cells)))
 
 
 def test_a_ruled_table_of_a_pdf_is_a_table() -> None:
@@ -109,6 +101,58 @@ def test_lines_of_a_paragraph_are_joined_and_running_heads_left_out() -> None:
     pages = [f"The Light\n{full}\npassed in year {number}.\n{number}" for number in range(1, 6)]
     texts = [section.content.text for section in read(pdf(*pages), "pdf").sections]
     assert texts[2] == f"{full} passed in year 3."
+
+
+@pytest.mark.parametrize(
+    ("head", "foot", "is_kept"),
+    [
+        ("Room {room}", "Total due: {room},234.00 crowns", True),
+        ("The Light {page}", "iv", False),
+        ("The Light, 2024", "Page {page} of 40", False),
+        ("{page} The Light", "- {before} -", False),
+    ],
+)
+def test_a_running_head_repeats_or_counts_pages(head: str, foot: str, is_kept: bool) -> None:
+    body = ["The bed is of oak.", "The stand is of pine."]
+    pages = []
+    for number in range(1, 7):
+        values = {"page": number, "before": number - 1, "room": 100 + 13 * number}
+        pages.append([head.format(**values), *body, foot.format(**values)])
+    sections = read(pdf(*map("\n".join, pages)), "pdf").sections
+    for page, section in zip(pages, sections, strict=True):
+        assert section.content.text.split() == " ".join(page if is_kept else body).split()
+
+
+@pytest.mark.parametrize(
+    ("before", "behind", "joined"),
+    [
+        ("who found har-", "bours", "who found harbours"),
+        ("had no COVID-", "19", "had no COVID-19"),
+        ("saw the Notre-", "Dame", "saw the Notre-Dame"),
+        ("was in the HAR-", "BOUR", "was in the HARBOUR"),
+        ("in the years 1990-", "1995", "in the years 1990-1995"),
+        ("had to leave the", "pier", "had to leave the pier"),
+    ],
+)
+def test_a_word_that_a_line_parts_is_joined(before: str, behind: str, joined: str) -> None:
+    first = "The keeper of the light wrote down every ship"
+    (section,) = read(pdf(f"{first} of\n{first} {before}\n{behind} of it and went on"), "pdf").sections
+    assert section.content.text == f"{first} of {first} {joined} of it and went on"
+
+
+def test_lines_of_a_script_without_spaces_are_joined_without_one() -> None:
+    assert _paragraphs(["灯塔由玛尔塔在维尔港的北岸", "设计并建造完成高四十米的灯", "Vell light"]) == (
+        "灯塔由玛尔塔在维尔港的北岸设计并建造完成高四十米的灯 Vell light"
+    )
+
+
+@pytest.mark.parametrize(
+    ("size", "rise", "text"), [(7, 4, "In 1864^2"), (7, -2, "In 18642"), (11, 4, "In 18642"), (11, 0, "In 18642")]
+)
+def test_small_raised_digits_stay_apart_from_a_number(size: int, rise: int, text: str) -> None:
+    stream = f"BT /F1 11 Tf 40 780 Td (In 1864) Tj /F1 {size} Tf {rise} Ts (2) Tj ET"
+    (section,) = read(drawn(stream), "pdf").sections
+    assert section.content.text == text
 
 
 @pytest.mark.parametrize(
