@@ -91,7 +91,8 @@ def _pages(document: pypdfium2.PdfDocument, name: str) -> Iterator[tuple[list[st
 def _with_powers(page: pypdfium2.PdfTextPage) -> str:
     """A page's text with ^ before digits that are raised behind others: 1864\u00b2 is no 18642."""
     text = page.get_text_range()
-    pieces, copied = [], 0
+    pieces: list[str] = []
+    copied = 0
     for digits in _DIGITS.finditer(text):
         size, foot = _place(page, digits.start())
         if _place(page, digits.end() - 1)[0] >= _SMALLER * size:

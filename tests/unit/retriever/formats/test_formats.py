@@ -2,6 +2,7 @@
 
 import io
 from collections.abc import Callable
+from email.message import EmailMessage
 
 import openpyxl
 import pptx
@@ -219,3 +220,36 @@ def test_mail_in_a_charset_that_python_does_not_know_is_read(charset: str) -> No
     mail = b"Subject: The lamp\r\nContent-Type: text/plain; charset=" + charset.encode()
     contents = read(mail + b"\r\nContent-Transfer-Encoding: 8bit\r\n\r\nIt was repaired on Friday.\r\n", "mail")
     assert contents.sections[1].content.text == "It was repaired on Friday."
+
+
+def test_mail_without_a_charset_loses_no_letter() -> None:
+    mail = b"Subject: The lamp\r\nContent-Transfer-Encoding: 8bit\r\n\r\n" + "Köln, €500".encode()
+    assert read(mail, "mail").sections[1].content.text == "Köln, €500"
+
+
+def test_of_alternatives_html_is_read_where_the_plain_text_is_blank() -> None:
+    for plain, text in (("It was repaired.", "It was repaired."), (" \n", "It was mended.")):
+        mail = EmailMessage()
+        mail["Subject"] = "The lamp"
+        mail.set_content(plain)
+        mail.add_alternative("<p>It was <b>mended</b>.</p>", subtype="html")
+        assert [section.content.text for section in read(bytes(mail), "mail").sections][1:] == [text]
+
+
+def test_all_texts_of_a_mail_and_the_mails_attached_to_it_are_read() -> None:
+    price = EmailMessage()
+    price["Subject"] = "The price"
+    price.set_content("It is 77 crowns.")
+    mail = EmailMessage()
+    mail["Subject"] = "The lamp"
+    mail.set_content("See below.")
+    mail.add_attachment(price)
+    mail.add_attachment("Beyond.", disposition="inline")
+    mail.add_attachment("Of the office.", filename="notes.txt")
+    assert [section.content.text for section in read(bytes(mail), "mail").sections] == [
+        "Subject: The lamp\nAttached: The price\nAttached: notes.txt",
+        "See below.",
+        "Subject: The price",
+        "It is 77 crowns.",
+        "Beyond.",
+    ]
