@@ -215,6 +215,68 @@ def test_a_workbook_beyond_a_bound_is_refused(
         read(FILES["xlsx"](), "xlsx")
 
 
+def workbook(*rows: tuple[str | int | None, ...], merged: tuple[str, ...] = ()) -> bytes:
+    workbook = openpyxl.Workbook()
+    workbook.active.title = "Dues"
+    for row in rows:
+        workbook.active.append(row)
+    for cells in merged:
+        workbook.active.merge_cells(cells)
+    out = io.BytesIO()
+    workbook.save(out)
+    return out.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("rows", "merged", "lines"),
+    [
+        (
+            [("Harbour dues 2024",), ("In crowns",), ("Harbour", "Class", "Dues"), ("Vell", "a", 7), (None, "b", 9)],
+            ("A1:C1", "A4:A5"),
+            [
+                *("Dues: Harbour dues 2024: In crowns", "", "| Harbour | Class | Dues |", "| --- | --- | --- |"),
+                *("| Vell | a | 7 |", "| Vell | b | 9 |"),
+            ],
+        ),
+        ([(None, "2020"), ("Vell", 7)], (), ["Dues", "", "|  | 2020 |", "| --- | --- |", "| Vell | 7 |"]),
+        ([("Dues",), ("Vell", 7)], (), ["Dues", "", "| Dues |  |", "| --- | --- |", "| Vell | 7 |"]),
+        ([("long " * 80,), ("a", "b"), ("c", "d")], (), ["Dues", "", f"| {'long ' * 80}|  |"]),
+    ],
+    ids=["heading", "corner", "no header", "long heading"],
+)
+def test_rows_above_a_sheets_header_name_it_and_merged_cells_are_filled(
+    rows: list[tuple[str | int | None, ...]], merged: tuple[str, ...], lines: list[str]
+) -> None:
+    (section,) = read(workbook(*rows, merged=merged), "xlsx").sections
+    (table,) = section.content.tables
+    assert table.markdown.split("\n")[: len(lines)] == lines
+
+
+def test_a_cell_is_read_to_its_end() -> None:
+    answer = "First look at the wick. " * 100 + "Then call 555-1864."
+    (section,) = read(workbook(("Question", "Answer"), ("How?", answer)), "xlsx").sections
+    assert f"| How? | {answer} |" in section.content.tables[0].markdown
+
+
+def test_a_sheet_of_too_many_characters_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(base, "MAX_SHEET_CHARS", 10)
+    for kind in ("xlsx", "pptx"):
+        with pytest.raises(Unreadable, match="more than 10 characters"):
+            read(FILES[kind](), kind)
+
+
+def test_a_slides_table_of_one_column_is_text() -> None:
+    presentation = pptx.Presentation()
+    slide = presentation.slides.add_slide(presentation.slide_layouts[6])
+    table = slide.shapes.add_table(2, 1, 0, 0, 900_000, 90_000).table
+    for row, text in enumerate(("The lamp costs 77 crowns", "The oil costs 5")):
+        table.cell(row, 0).text = text
+    out = io.BytesIO()
+    presentation.save(out)
+    (section,) = read(out.getvalue(), "pptx").sections
+    assert section.content.text == "The lamp costs 77 crowns\nThe oil costs 5"
+
+
 @pytest.mark.parametrize("charset", ["windows-874", "unknown-8bit", "x-gbk"])
 def test_mail_in_a_charset_that_python_does_not_know_is_read(charset: str) -> None:
     mail = b"Subject: The lamp\r\nContent-Type: text/plain; charset=" + charset.encode()
