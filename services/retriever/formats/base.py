@@ -20,6 +20,8 @@ RATIO_FROM_BYTES = 8 * 1024 * 1024
 MAX_CHARS = 16 * 1024 * 1024
 # Of the cells of a sheet, or of a slide's table.
 MAX_SHEET_CHARS = 2_000_000
+# What Office files with a password are packed in, and those before 2007.
+_COMPOUND = b"\xd0\xcf\x11\xe0"
 # No office format declares entities; a file that does is an attack on its reader. In both encodings of XML.
 _ENTITY = re.compile(b"<!ENTITY|<\0!\0E\0N\0T\0I\0T\0Y|\0<\0!\0E\0N\0T\0I\0T\0Y")
 
@@ -85,6 +87,8 @@ def open_archive(content: bytes, *, entities: bool = False) -> zipfile.ZipFile:
     Raises:
         Unreadable: it is damaged, encrypted, larger than a bound, or declares entities.
     """
+    if content.startswith(_COMPOUND):
+        raise Unreadable("it is encrypted, or of a format before Office 2007")
     try:
         archive = zipfile.ZipFile(io.BytesIO(content))
         members = archive.infolist()

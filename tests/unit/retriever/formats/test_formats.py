@@ -166,6 +166,36 @@ def test_a_damaged_file_is_refused_in_words(kind: str, size: int) -> None:
         read(content[: len(content) // 3] if size == 1 else b"\x00\x01 nothing of it", kind)
 
 
+def test_a_pdf_with_a_damaged_page_is_refused() -> None:
+    content = pdf("First.", "Second.", "Third.").replace(b"[3 0 R 5 0 R 7 0 R]", b"[3 0 R 9 0 R 7 0 R]")
+    with pytest.raises(Unreadable, match="page 2 is damaged"):
+        read(content, "pdf")
+
+
+@pytest.mark.parametrize("kind", ["docx", "pptx", "xlsx"])
+def test_an_office_file_with_a_password_is_not_called_damaged(kind: str) -> None:
+    with pytest.raises(Unreadable, match="encrypted, or of a format before"):
+        read(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(3_000), kind)
+
+
+ENCRYPTION = """<encryption xmlns="urn:oasis:names:tc:opendocument:xmlns:container"
+ xmlns:enc="http://www.w3.org/2001/04/xmlenc#"><enc:EncryptedData><enc:CipherData>
+ <enc:CipherReference URI="{}"/></enc:CipherData></enc:EncryptedData></encryption>"""
+
+
+def test_an_epub_with_encrypted_chapters_is_refused_and_one_with_encrypted_fonts_read() -> None:
+    book = FILES["epub"]()
+    with pytest.raises(Unreadable, match="it is encrypted"):
+        read(packed({"META-INF/encryption.xml": ENCRYPTION.format("book/c%30.xhtml")}, like=book), "epub")
+    assert len(read(packed({"META-INF/encryption.xml": ENCRYPTION.format("a.otf")}, like=book), "epub").sections) == 2
+
+
+def test_a_chapter_of_an_epub_is_read_in_the_encoding_that_it_declares() -> None:
+    chapter = "<html><head><meta charset='windows-1251'/></head><body><p>Маяк</p></body></html>".encode("cp1251")
+    sections = read(packed({"book/c0.xhtml": chapter}, like=FILES["epub"]()), "epub").sections
+    assert sections[0].content.text == "Маяк"
+
+
 @pytest.mark.parametrize(
     ("kind", "part"), [("docx", "word/document.xml"), ("pptx", "ppt/presentation.xml"), ("xlsx", "xl/workbook.xml")]
 )
