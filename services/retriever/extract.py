@@ -35,7 +35,9 @@ _BOILERPLATE = (
 _LIST = re.compile(r"<ul\b", re.IGNORECASE)
 _SAYS_HIDDEN = re.compile(r"\bhidden\b|display\s*:\s*none", re.IGNORECASE)
 _NOT_SHOWN = re.compile(r"display\s*:\s*none", re.IGNORECASE)
-_POWER = re.compile(r"(\d)<sup[^<>]{0,200}>\s*([-−+]?\d{1,3})\s*</sup\s*>", re.IGNORECASE)
+_POWER = re.compile(
+    r"(\d)<sup[^<>]{0,200}>\s*([-−+]?\d{1,3})\s*</sup\s*>(\s*(?:/\s*<sub\b|\u2044|&frasl;))?", re.IGNORECASE
+)
 _FORMULA = re.compile(r"<math\b", re.IGNORECASE)
 # MathML that writes its parts one above the other, and the signs that keep them apart in a line.
 _FORMULA_SIGNS = {"msup": "^", "msubsup": "^", "mfrac": "/"}
@@ -192,8 +194,8 @@ def extract(
         unread = (f"cut at {max_chars:,} characters",) if len(html) > max_chars else ()
         return Extraction(clean_text(encodable(entities.unescape(html[:max_chars]))), title=title, unread=unread)
     tamed = tame(_closed(html), max_chars)
-    # 10<sup>11</sup> is no 1011.
-    page = _POWER.sub(r"\1^\2", tamed.html)
+    # 10<sup>11</sup> is no 1011, and 2<sup>1</sup>/<sub>2</sub> no 21/2.
+    page = _POWER.sub(lambda match: f"{match[1]}{' ' if match[3] else '^'}{match[2]}{match[3] or ''}", tamed.html)
     page = _WRAPPED.sub(lambda match: match[0] if match[0].startswith("<") else "", page)
     try:
         page = _with_formulas_in_line(page)

@@ -27,6 +27,8 @@ _HYPHEN, _PARTED = "\ufffe", "\ue000"
 _KEEPS_HYPHEN = re.compile("-[0-9]|(?<![A-Z]{2})-[A-Z]")
 # Digits, with a sign between them where the rear ones may be a power.
 _DIGITS = re.compile(r"[0-9]+[-+\u2212]?[0-9]+")
+# Stands behind the raised digits of a fraction, which are no power.
+_FRACTION = "\u2044"
 # Raised digits are smaller than this share of the others, and their feet this share of a size higher.
 _SMALLER, _HIGHER = 0.9, 0.1
 # A line that is this much of the page's usual width is full: its paragraph goes on in the next.
@@ -89,7 +91,10 @@ def _pages(document: pypdfium2.PdfDocument, name: str) -> Iterator[tuple[list[st
 
 
 def _with_powers(page: pypdfium2.PdfTextPage) -> str:
-    """A page's text with ^ before digits that are raised behind others: 1864\u00b2 is no 18642."""
+    """A page's text with ^ before digits that are raised behind others, or a space where they begin a fraction.
+
+    It holds 1864^2 and no 18642.
+    """
     text = page.get_text_range()
     pieces: list[str] = []
     copied = 0
@@ -100,7 +105,7 @@ def _with_powers(page: pypdfium2.PdfTextPage) -> str:
         for index in range(digits.start() + 1, digits.end()):
             raised_size, raised_foot = _place(page, index)
             if raised_size < _SMALLER * size and raised_foot > foot + _HIGHER * size:
-                pieces += text[copied:index], "^"
+                pieces += text[copied:index], " " if text[digits.end() :][:1] == _FRACTION else "^"
                 copied = index
                 break
     return "".join((*pieces, text[copied:]))

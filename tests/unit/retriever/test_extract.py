@@ -224,7 +224,12 @@ def test_lists_of_prose_near_the_body_are_content_and_lists_of_links_are_not() -
 @each_extractor
 @pytest.mark.parametrize(
     ("html", "text"),
-    [("There are 10<sup>11</sup> stars", "10^11"), ("2<sup>-3</sup> of it", "2^-3")],
+    [
+        ("There are 10<sup>11</sup> stars", "10^11"),
+        ("2<sup>-3</sup> of it", "2^-3"),
+        ("10<sup>9</sup>/l", "10^9/l"),
+        ("5<sup>1</sup>/<sub>2</sub> cups", "5 1/"),
+    ],
 )
 def test_powers_stay_apart_from_their_base(extractor: str, html: str, text: str) -> None:
     assert text in extract(f"<html><body><p>{html}</p></body></html>", extractor).text

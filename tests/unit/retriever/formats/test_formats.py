@@ -148,10 +148,18 @@ def test_lines_of_a_script_without_spaces_are_joined_without_one() -> None:
 
 
 @pytest.mark.parametrize(
-    ("size", "rise", "text"), [(7, 4, "In 1864^2"), (7, -2, "In 18642"), (11, 4, "In 18642"), (11, 0, "In 18642")]
+    ("size", "rise", "raised", "text"),
+    [
+        (7, 4, "2", "In 1864^2"),
+        (7, 4, "-2", "In 1864^-2"),
+        (7, 4, "2\\244", "In 1864 2\u2044"),
+        (7, -2, "2", "In 18642"),
+        (11, 4, "2", "In 18642"),
+        (11, 0, "2", "In 18642"),
+    ],
 )
-def test_small_raised_digits_stay_apart_from_a_number(size: int, rise: int, text: str) -> None:
-    stream = f"BT /F1 11 Tf 40 780 Td (In 1864) Tj /F1 {size} Tf {rise} Ts (2) Tj ET"
+def test_small_raised_digits_stay_apart_from_a_number(size: int, rise: int, raised: str, text: str) -> None:
+    stream = f"BT /F1 11 Tf 40 780 Td (In 1864) Tj /F1 {size} Tf {rise} Ts ({raised}) Tj ET"
     (section,) = read(drawn(stream), "pdf").sections
     assert section.content.text == text
 
