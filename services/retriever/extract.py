@@ -42,7 +42,8 @@ _FORMULA = re.compile(r"<math\b", re.IGNORECASE)
 # MathML that writes its parts one above the other, and the signs that keep them apart in a line.
 _FORMULA_SIGNS = {"msup": "^", "msubsup": "^", "mfrac": "/"}
 _UNSPACED = re.compile(f"[{UNSPACED}]")
-# A line break inside a sentence without spaces, but for preformatted text.
+# A line break inside a sentence without spaces, but for preformatted text; most pages have none, which is soon seen.
+_WRAP = re.compile(rf"\n[ \t]*+[{UNSPACED}]")
 _WRAPPED = re.compile(
     rf"<pre\b.*?(?:</pre|\Z)|(?<=[{UNSPACED}])[ \t\r\n]*\n[ \t]*+(?=[{UNSPACED}])", re.DOTALL | re.IGNORECASE
 )
@@ -81,9 +82,10 @@ def by_resiliparse(html: str) -> str:
     tree = _visible(_with_lists_of_prose(html))
     main = _plain(tree, main_content=True, skip_elements=_BOILERPLATE)
     everything = _plain(tree, main_content=False)
-    letters = len(main) + (LETTERS_OF_UNSPACED - 1) * len(_UNSPACED.findall(main))
-    enough = letters >= MIN_MAIN_CHARS and len(main) >= MIN_MAIN_SHARE * len(everything)
-    return main if enough else everything
+    is_long = len(main) >= MIN_MAIN_CHARS or (
+        len(main) + (LETTERS_OF_UNSPACED - 1) * len(_UNSPACED.findall(main)) >= MIN_MAIN_CHARS
+    )
+    return main if is_long and len(main) >= MIN_MAIN_SHARE * len(everything) else everything
 
 
 def all_by_resiliparse(html: str) -> str:
@@ -196,7 +198,8 @@ def extract(
     tamed = tame(_closed(html), max_chars)
     # 10<sup>11</sup> is no 1011, and 2<sup>1</sup>/<sub>2</sub> no 21/2.
     page = _POWER.sub(lambda match: f"{match[1]}{' ' if match[3] else '^'}{match[2]}{match[3] or ''}", tamed.html)
-    page = _WRAPPED.sub(lambda match: match[0] if match[0].startswith("<") else "", page)
+    if _WRAP.search(page):
+        page = _WRAPPED.sub(lambda match: match[0] if match[0].startswith("<") else "", page)
     try:
         page = _with_formulas_in_line(page)
         text = clean_text(EXTRACTORS[extractor](page))
