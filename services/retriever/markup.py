@@ -49,8 +49,8 @@ _FLAT = frozenset(
 
 # Dates, captions, listings and tables stand in elements that Resiliparse and Trafilatura drop whatever they hold.
 _READ_AS = {"time": "span", "figure": "div", "figcaption": "div"}
-# Fandom's infobox is an <aside>, as side notes are.
-_INFOBOX = "infobox"
+# Fandom's wikis state their facts in an <aside>, as others put notes: <aside class="portable-infobox pi-background">.
+_FACTS_CLASS = "pi-background"
 
 _UNPRINTABLE = re.compile(
     # Controls but tab and newline, lone surrogates, non-characters, and the invisible that split or glue words.
@@ -103,7 +103,7 @@ def tame(html: str, max_chars: int = MAX_PAGE_CHARS) -> Tamed:
     """The page within all caps.
 
     Tags beyond a cap of depth are removed and their text stays; a tag with too many attributes loses them all; the page
-    ends at `max_chars` characters or at tag `MAX_TAGS`. Times, figures and infoboxes get the names of plain elements.
+    ends at `max_chars` characters or at tag `MAX_TAGS`. Times, figures and Fandom's facts get plain names.
     """
     tamer = _Tamer(encodable(html)[:max_chars])
     tamed = tamer.run()
@@ -161,8 +161,8 @@ class _Tamer:
             and (name not in _LISTS or self.lists <= MAX_LIST_DEPTH)
             and (name not in _FORMATTING or self.formatting <= MAX_FORMATTING_DEPTH)
         )
-        is_infobox = name == "aside" and _INFOBOX in attributes.lower()
-        written = ("div" if is_infobox else _READ_AS.get(name, name)) if kept else ""
+        holds_facts = name == "aside" and _FACTS_CLASS in attributes.lower()
+        written = ("div" if holds_facts else _READ_AS.get(name, name)) if kept else ""
         self.stack.append((name, written))
         self.open[name] = self.open.get(name, 0) + 1
         return written

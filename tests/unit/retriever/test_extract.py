@@ -119,7 +119,7 @@ def test_odd_pages_give_clean_text(extractor: str, html: str) -> None:
         "<p>kept" + "&" * 250_000,
         "<p>kept<!--" + "-" * 250_000,
         "<p>kept" + "<script>" * 25_000,
-        "<aside class=infobox><figure><time>kept" * 10_000,
+        "<aside class=pi-background><figure><time>kept" * 10_000,
         "<p>kept" + "港\n \n" * 100_000,
         "kept<math>" + "<mfrac><msup>" * 20_000,
     ],
@@ -250,7 +250,7 @@ FACTS = (
     "<p>It opens on <TIME datetime='2024-05-03' title='a <time>'>Friday at 7 pm</TIME>.</p>"
     "<figure class=code><pre>lamp = 1</pre><figcaption>The lamp in 1864</figcaption></figure>"
     "<figure><table><tr><th>Lamp<th>Watts<tr><td>Pier<td>250</table></figure>"
-    "<aside class='portable-infobox'><h3>Built by</h3><div>Marta<figure>Portrait</figure></div></aside>"
+    "<aside class='portable-infobox pi-background'><h3>Built by</h3><div>Marta<figure>Portrait</figure></div></aside>"
     "<aside class=note>See also our shop.</aside>"
 )
 
