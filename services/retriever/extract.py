@@ -16,12 +16,15 @@ from resiliparse.extract.html2text import extract_plain_text
 from resiliparse.parse.html import HTMLTree
 from selectolax.lexbor import LexborHTMLParser
 
+from services.kit.text.cutting import UNSPACED
 from services.retriever.markup import MAX_PAGE_CHARS, clean_line, clean_text, encodable, has_markup, tame
 from services.retriever.tables import Table, Tables, find_tables
 
 MAX_TITLE_CHARS = 300
 # Less main text than this, in characters or as a share of all text, and all text is taken.
 MIN_MAIN_CHARS, MIN_MAIN_SHARE = 500, 0.05
+# A character of scripts without spaces says as much as so many letters.
+LETTERS_OF_UNSPACED = 3
 # Readers' comments and page feet that Resiliparse's rules let through; never a substring of a class, which `body` may
 # carry.
 _BOILERPLATE = (
@@ -32,7 +35,18 @@ _BOILERPLATE = (
 _LIST = re.compile(r"<ul\b", re.IGNORECASE)
 _SAYS_HIDDEN = re.compile(r"\bhidden\b|display\s*:\s*none", re.IGNORECASE)
 _NOT_SHOWN = re.compile(r"display\s*:\s*none", re.IGNORECASE)
-_POWER = re.compile(r"(\d)<sup[^<>]{0,200}>\s*([-−+]?\d{1,3})\s*</sup\s*>", re.IGNORECASE)
+_POWER = re.compile(
+    r"(\d)<sup[^<>]{0,200}>\s*([-−+]?\d{1,3})\s*</sup\s*>(\s*(?:/\s*<sub\b|\u2044|&frasl;))?", re.IGNORECASE
+)
+_FORMULA = re.compile(r"<math\b", re.IGNORECASE)
+# MathML that writes its parts one above the other, and the signs that keep them apart in a line.
+_FORMULA_SIGNS = {"msup": "^", "msubsup": "^", "mfrac": "/"}
+_UNSPACED = re.compile(f"[{UNSPACED}]")
+# A line break inside a sentence without spaces, but for preformatted text; most pages have none, which is soon seen.
+_WRAP = re.compile(rf"\n[ \t]*+[{UNSPACED}]")
+_WRAPPED = re.compile(
+    rf"<pre\b.*?(?:</pre|\Z)|(?<=[{UNSPACED}])[ \t\r\n]*\n[ \t]*+(?=[{UNSPACED}])", re.DOTALL | re.IGNORECASE
+)
 _XHTML = "http://www.w3.org/1999/xhtml"
 _SELF_CLOSED = re.compile(r"<(title|script|style|textarea|iframe)\b([^<>]{0,2000})/>", re.IGNORECASE)
 
@@ -68,8 +82,10 @@ def by_resiliparse(html: str) -> str:
     tree = _visible(_with_lists_of_prose(html))
     main = _plain(tree, main_content=True, skip_elements=_BOILERPLATE)
     everything = _plain(tree, main_content=False)
-    enough = len(main) >= MIN_MAIN_CHARS and len(main) >= MIN_MAIN_SHARE * len(everything)
-    return main if enough else everything
+    is_long = len(main) >= MIN_MAIN_CHARS or (
+        len(main) + (LETTERS_OF_UNSPACED - 1) * len(_UNSPACED.findall(main)) >= MIN_MAIN_CHARS
+    )
+    return main if is_long and len(main) >= MIN_MAIN_SHARE * len(everything) else everything
 
 
 def all_by_resiliparse(html: str) -> str:
@@ -107,6 +123,21 @@ def _with_lists_of_prose(html: str) -> str:
             node.replace_with(menu)
             is_changed = True
     return document.html or html if is_changed else html
+
+
+def _with_formulas_in_line(html: str) -> str:
+    """The page with signs in its formulas: 10^6 and 1/2 are no 106 and 12."""
+    if not _FORMULA.search(html):
+        return html
+    document = LexborHTMLParser(html)
+    for node in document.css(", ".join(_FORMULA_SIGNS)):
+        parts = list(node.iter())
+        if len(parts) > 1:
+            parts[-1].insert_before(_FORMULA_SIGNS[str(node.tag)])
+        if node.tag == "mfrac":
+            # Behind a whole number.
+            node.insert_before(" ")
+    return document.html or html
 
 
 def by_trafilatura(html: str) -> str:
@@ -165,9 +196,12 @@ def extract(
         unread = (f"cut at {max_chars:,} characters",) if len(html) > max_chars else ()
         return Extraction(clean_text(encodable(entities.unescape(html[:max_chars]))), title=title, unread=unread)
     tamed = tame(_closed(html), max_chars)
-    # 10<sup>11</sup> is no 1011.
-    page = _POWER.sub(r"\1^\2", tamed.html)
+    # 10<sup>11</sup> is no 1011, and 2<sup>1</sup>/<sub>2</sub> no 21/2.
+    page = _POWER.sub(lambda match: f"{match[1]}{' ' if match[3] else '^'}{match[2]}{match[3] or ''}", tamed.html)
+    if _WRAP.search(page):
+        page = _WRAPPED.sub(lambda match: match[0] if match[0].startswith("<") else "", page)
     try:
+        page = _with_formulas_in_line(page)
         text = clean_text(EXTRACTORS[extractor](page))
         document = LexborHTMLParser(page)
         title = title or _title(document)

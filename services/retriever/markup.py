@@ -2,7 +2,8 @@
 
 Parsers are linear in a page's length but not in its depth: nested blocks, unclosed formatting and a tag with thousands
 of attributes cost them seconds, and a deep list makes an extractor that indents allocate gigabytes and abort, which no
-`except` catches. So the caps are put on the markup, before a parser sees it; a page within them passes untouched.
+`except` catches. So the caps are put on the markup, before a parser sees it; a page within them passes untouched, but
+for the names of elements that extractors drop with their facts.
 """
 
 import re
@@ -45,6 +46,11 @@ _FLAT = frozenset(
         "source tbody td tfoot th thead tr track wbr",
     )
 )
+
+# Dates, captions, listings and tables stand in elements that Resiliparse and Trafilatura drop whatever they hold.
+_READ_AS = {"time": "span", "figure": "div", "figcaption": "div"}
+# Fandom's wikis state their facts in an <aside>, as others put notes: <aside class="portable-infobox pi-background">.
+_FACTS_CLASS = "pi-background"
 
 _UNPRINTABLE = re.compile(
     # Controls but tab and newline, lone surrogates, non-characters, and the invisible that split or glue words.
@@ -97,7 +103,7 @@ def tame(html: str, max_chars: int = MAX_PAGE_CHARS) -> Tamed:
     """The page within all caps.
 
     Tags beyond a cap of depth are removed and their text stays; a tag with too many attributes loses them all; the page
-    ends at `max_chars` characters or at tag `MAX_TAGS`.
+    ends at `max_chars` characters or at tag `MAX_TAGS`. Times, figures and Fandom's facts get plain names.
     """
     tamer = _Tamer(encodable(html)[:max_chars])
     tamed = tamer.run()
@@ -109,7 +115,8 @@ def tame(html: str, max_chars: int = MAX_PAGE_CHARS) -> Tamed:
 @dataclass(slots=True)
 class _Tamer:
     html: str
-    stack: list[tuple[str, bool]] = field(default_factory=list)
+    # Names of the open elements, and their names in what is returned; empty where the tag is removed.
+    stack: list[tuple[str, str]] = field(default_factory=list)
     open: dict[str, int] = field(default_factory=dict)
     lists: int = 0
     formatting: int = 0
@@ -126,24 +133,27 @@ class _Tamer:
                 if count > MAX_TAGS:
                     html, self.is_cut = html[: tag.start()], True
                     break
-                name = tag[2].lower()
-                replacement = None
+                name = written = tag[2].lower()
                 if name not in _FLAT:
                     is_foreign = tag[3].rstrip().endswith("/") and (self.open.get("svg") or self.open.get("math"))
                     if name in _RAW_END and not tag[1] and not is_foreign:
                         end = _RAW_END[name].search(html, position)
                         position = end.start() if end else len(html)
-                    elif not (self._close(name) if tag[1] else self._open(name)):
-                        replacement = " "
-                if replacement is None and len(tag[3]) > _LONG_TAG and _attributes(tag[3]) > MAX_ATTRIBUTES:
-                    replacement = f"<{tag[1]}{tag[2]}>"
+                    else:
+                        written = self._close(name) if tag[1] else self._open(name, tag[3])
+                replacement = None
+                is_long = len(tag[3]) > _LONG_TAG and _attributes(tag[3]) > MAX_ATTRIBUTES
+                if not written:
+                    replacement = " "
+                elif is_long or written != name:
+                    replacement = f"<{tag[1]}{written}{'' if is_long else tag[3]}>"
                 if replacement is not None:
                     pieces += html[copied : tag.start()], replacement
                     copied = tag.end()
             tag = search(html, position)
         return "".join((*pieces, html[copied:])) if pieces else html
 
-    def _open(self, name: str) -> bool:
+    def _open(self, name: str, attributes: str) -> str:
         self.lists += name in _LISTS
         self.formatting += name in _FORMATTING
         kept = (
@@ -151,20 +161,22 @@ class _Tamer:
             and (name not in _LISTS or self.lists <= MAX_LIST_DEPTH)
             and (name not in _FORMATTING or self.formatting <= MAX_FORMATTING_DEPTH)
         )
-        self.stack.append((name, kept))
+        holds_facts = name == "aside" and _FACTS_CLASS in attributes.lower()
+        written = ("div" if holds_facts else _READ_AS.get(name, name)) if kept else ""
+        self.stack.append((name, written))
         self.open[name] = self.open.get(name, 0) + 1
-        return kept
+        return written
 
-    def _close(self, name: str) -> bool:
+    def _close(self, name: str) -> str:
         if not self.open.get(name):
-            return True
+            return name
         while True:
-            closed, kept = self.stack.pop()
+            closed, written = self.stack.pop()
             self.open[closed] -= 1
             self.lists -= closed in _LISTS
             self.formatting -= closed in _FORMATTING
             if closed == name:
-                return kept
+                return written
 
 
 def _attributes(tag: str) -> int:

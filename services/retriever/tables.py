@@ -4,6 +4,7 @@ A table goes to the generator in readable form: spans filled in, so that every r
 header that are repeated wherever the table is split.
 """
 
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -13,8 +14,6 @@ from services.retriever.markup import clean_line
 
 # Of all tables of a page. ElectricSheep keeps 4,000 (section 4.1); a long ranking needs more to be searched.
 MAX_TABLE_CHARS = 60_000
-# Of a table that is a file's own, a sheet or a slide's.
-MAX_SHEET_CHARS = 2_000_000
 MAX_TABLES = 200
 MAX_CELLS = 20_000
 # Of a document that is to be found whole, so many times as much as of a page that is searched for one question.
@@ -148,12 +147,12 @@ def to_markdown(name: str, header: Sequence[str], rows: Sequence[Sequence[str]],
 
 
 def table_of(name: str, rows: Sequence[Sequence[str]]) -> Table | None:
-    """A table of a file's cells, the first row its header; `None` for less than two rows or columns.
+    """A table of a file's cells, all of them, the first row its header; `None` for less than two rows or columns.
 
-    Rows may be of different lengths; cells are cut and escaped like those of pages.
+    Rows may be of different lengths.
     """
-    lines = _rectangle([[_escape(clean_line(cell, MAX_CELL_CHARS)) for cell in row[:MAX_COLUMNS]] for row in rows])
-    return to_markdown(clean_line(name, 2 * MAX_NAME_CHARS), lines[0], lines[1:], MAX_SHEET_CHARS) if lines else None
+    lines = _rectangle([[_escape(clean_line(cell, len(cell))) for cell in row] for row in rows])
+    return to_markdown(clean_line(name, 2 * MAX_NAME_CHARS), lines[0], lines[1:], sys.maxsize) if lines else None
 
 
 def split_rows(table: Table, max_chars: int, start: int = -1, end: int = -1) -> list[tuple[int, int, int]]:

@@ -4,12 +4,12 @@ import re
 
 # What ends a sentence without a space behind it.
 FULL_STOPS = "。！？"
-# Thai to Khmer, kana, Chinese: a character there is a word or begins the next one.
-_UNSPACED = (
+# Thai to Khmer, kana, Chinese: a character there is a word or begins the next one. A class of regular expressions.
+UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3001-\u303f\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
     "\uff01\uff0c\uff1b\uff1f\U00020000-\U0003ffff"
 )
-_WHOLE_WORDS = re.compile(rf".*(?:\s|[{_UNSPACED}](?<![〇零一二三四五六七八九十百千万萬億亿]))", re.DOTALL)
+_WHOLE_WORDS = re.compile(rf".*(?:\s|[{UNSPACED}](?<![〇零一二三四五六七八九十百千万萬億亿]))", re.DOTALL)
 
 
 def whole_words(text: str) -> str:

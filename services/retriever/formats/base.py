@@ -3,10 +3,12 @@
 import io
 import re
 import zipfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from services.retriever.extract import Extraction, extract
-from services.retriever.tables import OF_DOCUMENT
+from services.retriever.markup import clean_text
+from services.retriever.tables import OF_DOCUMENT, table_of
 
 MAX_MEMBERS = 10_000
 MAX_UNPACKED_BYTES = 256 * 1024 * 1024
@@ -16,6 +18,10 @@ MAX_RATIO = 200
 RATIO_FROM_BYTES = 8 * 1024 * 1024
 # Characters of all text: a shelf of books.
 MAX_CHARS = 16 * 1024 * 1024
+# Of the cells of a sheet, or of a slide's table.
+MAX_SHEET_CHARS = 2_000_000
+# What Office files with a password are packed in, and those before 2007.
+_COMPOUND = b"\xd0\xcf\x11\xe0"
 # No office format declares entities; a file that does is an attack on its reader. In both encodings of XML.
 _ENTITY = re.compile(b"<!ENTITY|<\0!\0E\0N\0T\0I\0T\0Y|\0<\0!\0E\0N\0T\0I\0T\0Y")
 
@@ -54,6 +60,22 @@ def read_html(html: str, title: str, *, is_page: bool = False) -> Extraction:
     return extract(html, extractor, name=title, max_chars=MAX_CHARS, table_times=OF_DOCUMENT)
 
 
+def read_cells(rows: Sequence[Sequence[str]], name: str, title: str) -> Extraction:
+    """A file's cells as a table; as text, a line a row, where they are a list, which has no columns to lose.
+
+    Args:
+        name: the table's.
+
+    Raises:
+        Unreadable: they hold more characters than the bound.
+    """
+    if sum(len(cell) for row in rows for cell in row) > MAX_SHEET_CHARS:
+        raise Unreadable(f"a table of it holds more than {MAX_SHEET_CHARS:,} characters")
+    if table := table_of(name, rows):
+        return Extraction("", (table,), title)
+    return Extraction(clean_text("\n".join(" ".join(filter(None, row)) for row in rows)), title=title)
+
+
 def open_archive(content: bytes, *, entities: bool = False) -> zipfile.ZipFile:
     """A packed file, within the bounds.
 
@@ -65,6 +87,8 @@ def open_archive(content: bytes, *, entities: bool = False) -> zipfile.ZipFile:
     Raises:
         Unreadable: it is damaged, encrypted, larger than a bound, or declares entities.
     """
+    if content.startswith(_COMPOUND):
+        raise Unreadable("it is encrypted, or of a format before Office 2007")
     try:
         archive = zipfile.ZipFile(io.BytesIO(content))
         members = archive.infolist()

@@ -6,15 +6,19 @@ from urllib.parse import unquote
 
 from lxml import etree
 
+from services.kit.documents import decoded
 from services.retriever.extract import MAX_TITLE_CHARS
 from services.retriever.formats.base import Contents, Section, Unreadable, open_archive, read_html, read_member
 from services.retriever.markup import clean_line
 
 CONTAINER = "META-INF/container.xml"
+# Says which files are encrypted; fonts are in many books that anyone may read.
+ENCRYPTION = "META-INF/encryption.xml"
 MAX_CHAPTERS = 2_000
 _NAMES = {
     "container": "urn:oasis:names:tc:opendocument:xmlns:container",
     "opf": "http://www.idpf.org/2007/opf",
+    "enc": "http://www.w3.org/2001/04/xmlenc#",
     "dc": "http://purl.org/dc/elements/1.1/",
 }
 
@@ -35,11 +39,18 @@ def read(content: bytes, title: str) -> Contents:
             raise Unreadable(f"it holds {len(spine):,} chapters, more than {MAX_CHAPTERS:,}")
         folder = posixpath.dirname(package)
         names = [posixpath.normpath(posixpath.join(folder, unquote(href))) for href in spine if href]
-        sections = tuple(
-            Section(read_html(read_member(archive, name).decode("utf-8", "replace"), title or own_title))
-            for name in names
-        )
+        if not _encrypted(archive).isdisjoint(names):
+            raise Unreadable("it is encrypted")
+        sections = tuple(Section(read_html(decoded(read_member(archive, name)), title or own_title)) for name in names)
     return Contents(own_title, sections)
+
+
+def _encrypted(archive: zipfile.ZipFile) -> set[str]:
+    """The names of the encrypted members."""
+    if ENCRYPTION not in archive.namelist():
+        return set()
+    references = _tree(archive, ENCRYPTION).iterfind(".//enc:CipherReference", _NAMES)
+    return {posixpath.normpath(unquote(reference.get("URI", ""))) for reference in references}
 
 
 def _tree(archive: zipfile.ZipFile, name: str) -> etree._Element:

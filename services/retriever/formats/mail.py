@@ -1,7 +1,9 @@
-"""Mail (RFC 5322): its headers, its text, and the names of its attachments."""
+"""Mail (RFC 5322): its headers, its texts, those of mails attached to it, and the names of its attachments."""
 
+from collections.abc import Iterator
 from email import message_from_bytes, policy
 from email.message import EmailMessage
+from typing import NamedTuple
 
 from services.kit.documents import decoded
 from services.retriever.extract import MAX_TITLE_CHARS, Extraction
@@ -10,32 +12,73 @@ from services.retriever.markup import clean_line, clean_text
 
 HEADERS = ("From", "To", "Cc", "Date", "Subject")
 MAX_HEADER_CHARS = 500
+_TEXTS = frozenset({"text/plain", "text/html"})
+_MAILS = frozenset({"message/rfc822", "message/global"})
+
+
+class _Block(NamedTuple):
+    text: str
+    is_html: bool = False
 
 
 def read(content: bytes, title: str) -> Contents:
-    """One section; raises as `formats.read`."""
+    """A section for each head and each text; raises as `formats.read`."""
     try:
         message = message_from_bytes(content, policy=policy.default)
-        headers = {name: clean_line(str(message.get(name, "")), MAX_HEADER_CHARS) for name in HEADERS}
-        body = message.get_body(preferencelist=("plain", "html")) if isinstance(message, EmailMessage) else None
-        text = _text(body) if isinstance(body, EmailMessage) else ""
-        attachments = [clean_line(part.get_filename() or "", MAX_HEADER_CHARS) for part in message.iter_attachments()]
+        own_title = _header(message, "Subject")[:MAX_TITLE_CHARS]
+        blocks = list(_blocks(message))
     except Exception as error:  # the parser of headers and encodings raises errors of any type
         raise Unreadable("it is damaged: no mail") from error
-    if not any(headers.values()):
+    if not any(_header(message, name) for name in HEADERS):
         raise Unreadable("it is damaged: no mail")
-    own_title = headers["Subject"][:MAX_TITLE_CHARS]
-    html = body is not None and body.get_content_subtype() == "html"
-    page = read_html(text, title or own_title) if html else Extraction(clean_text(text), title=title or own_title)
-    lines = [f"{name}: {value}" for name, value in headers.items() if value]
-    lines += [f"Attached: {name}" for name in attachments if name]
-    return Contents(own_title, (Section(Extraction("\n".join(lines), title=title or own_title)), Section(page)))
+    name = title or own_title
+    pages = (
+        read_html(block.text, name) if block.is_html else Extraction(clean_text(block.text), title=name)
+        for block in blocks
+    )
+    return Contents(own_title, tuple(map(Section, pages)))
 
 
-def _text(body: EmailMessage) -> str:
-    try:
-        return str(body.get_content())
-    except LookupError:
-        # A charset that Python does not know, or "unknown-8bit".
-        payload = body.get_payload(decode=True)
-        return decoded(payload if isinstance(payload, bytes) else b"", body.get_content_charset(""))
+def _blocks(message: EmailMessage) -> Iterator[_Block]:
+    """The head of a mail, its texts, and the blocks of the mails attached to it."""
+    head = [f"{name}: {value}" for name in HEADERS if (value := _header(message, name))]
+    blocks: list[_Block] = []
+    for part in _parts(message):
+        kind = part.get_content_type()
+        if kind in _TEXTS and not part.is_attachment():
+            blocks.append(_Block(_text(part), kind == "text/html"))
+            continue
+        name = part.get_filename() or ""
+        for mail in _within(part) if kind in _MAILS else ():
+            name = name or _header(mail, "Subject")
+            blocks += _blocks(mail)
+        if name := clean_line(name, MAX_HEADER_CHARS):
+            head.append(f"Attached: {name}")
+    yield _Block("\n".join(head))
+    yield from (block for block in blocks if block.text.strip())
+
+
+def _parts(message: EmailMessage) -> Iterator[EmailMessage]:
+    """What a mail is put together of; of alternatives the plain text, or all where that is blank."""
+    if not message.is_multipart() or message.get_content_type() in _MAILS:
+        yield message
+        return
+    parts = _within(message)
+    if message.get_content_subtype() == "alternative":
+        parts = [part for part in parts if part.get_content_type() == "text/plain" and _text(part).strip()] or parts
+    for part in parts:
+        yield from _parts(part)
+
+
+def _within(message: EmailMessage) -> list[EmailMessage]:
+    return [part for part in message.iter_parts() if isinstance(part, EmailMessage)]
+
+
+def _header(message: EmailMessage, name: str) -> str:
+    return clean_line(str(message.get(name, "")), MAX_HEADER_CHARS)
+
+
+def _text(part: EmailMessage) -> str:
+    # `get_content` drops each byte that the charset, or ASCII where none is named, does not know.
+    payload = part.get_payload(decode=True)
+    return decoded(payload if isinstance(payload, bytes) else b"", part.get_content_charset(""))

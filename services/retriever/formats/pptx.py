@@ -7,9 +7,9 @@ from typing import Any
 from pptx import Presentation
 
 from services.retriever.extract import MAX_TITLE_CHARS, Extraction
-from services.retriever.formats.base import Contents, Section, Unreadable, open_archive
+from services.retriever.formats.base import Contents, Section, Unreadable, open_archive, read_cells
 from services.retriever.markup import clean_line, clean_text
-from services.retriever.tables import Table, table_of
+from services.retriever.tables import Table
 
 # Groups in groups; real slides have three at most.
 MAX_DEPTH = 16
@@ -24,6 +24,8 @@ def read(content: bytes, title: str) -> Contents:
         sections = tuple(
             Section(_slide(slide, title or own_title), number) for number, slide in enumerate(deck.slides, 1)
         )
+    except Unreadable:
+        raise
     except Exception as error:  # python-pptx raises errors of lxml and zipfile, and KeyError for a missing part
         raise Unreadable("it is damaged: no PowerPoint presentation") from error
     return Contents(own_title, sections)
@@ -36,8 +38,9 @@ def _slide(slide: Any, title: str) -> Extraction:
         if shape.has_text_frame:
             texts.append(shape.text_frame.text)
         elif shape.has_table:
-            rows = [[cell.text for cell in row.cells] for row in shape.table.rows]
-            tables += filter(None, [table_of(title, rows)])
+            cells = read_cells([[cell.text for cell in row.cells] for row in shape.table.rows], title, title)
+            texts.append(cells.text)
+            tables += cells.tables
     if slide.has_notes_slide and slide.notes_slide.notes_text_frame is not None:
         texts.append(slide.notes_slide.notes_text_frame.text)
     return Extraction(clean_text("\n\n".join(filter(None, texts))), tuple(tables), title)

@@ -3,6 +3,7 @@
 A table without lines between its columns stays text, a line a row.
 """
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import islice, pairwise
@@ -21,6 +22,9 @@ MAX_RULES = 1_000
 MAX_CELLS = 2_000
 # A chart has crossing lines as well, and few words between them.
 FILLED = 0.5
+
+# PDFium's mark of a hyphen at the end of a line, where a number goes on: COVID-19.
+_HYPHEN = re.compile("\ufffe\\s*(?=[0-9])")
 
 # Left, bottom, right, top.
 Box = tuple[float, float, float, float]
@@ -50,7 +54,10 @@ def ruled_tables(page: pypdfium2.PdfPage, text: pypdfium2.PdfTextPage, name: str
         if len(across) < 3 or len(down) < 3 or len(across) * len(down) > MAX_CELLS:
             continue
         rows = [
-            [text.get_text_bounded(left, bottom, right, top).strip() for left, right in pairwise(down)]
+            [
+                _HYPHEN.sub("-", text.get_text_bounded(left, bottom, right, top)).strip()
+                for left, right in pairwise(down)
+            ]
             for top, bottom in pairwise(across)
         ]
         if sum(bool(cell) for row in rows for cell in row) < FILLED * (len(across) - 1) * (len(down) - 1):

@@ -119,8 +119,14 @@ def test_odd_pages_give_clean_text(extractor: str, html: str) -> None:
         "<p>kept" + "&" * 250_000,
         "<p>kept<!--" + "-" * 250_000,
         "<p>kept" + "<script>" * 25_000,
+        "<aside class=pi-background><figure><time>kept" * 10_000,
+        "<p>kept" + "港\n \n" * 100_000,
+        "kept<math>" + "<mfrac><msup>" * 20_000,
     ],
-    ids=["div", "list", "mix", "formatting", "font", "attributes", "angles", "entities", "comment", "script"],
+    ids=[
+        *("div", "list", "mix", "formatting", "font", "attributes", "angles", "entities", "comment", "script"),
+        *("figures", "wrapped", "formulas"),
+    ],
 )
 def test_pathological_pages_are_read_in_time(extractor: str, html: str) -> None:
     start = time.process_time()
@@ -218,7 +224,12 @@ def test_lists_of_prose_near_the_body_are_content_and_lists_of_links_are_not() -
 @each_extractor
 @pytest.mark.parametrize(
     ("html", "text"),
-    [("There are 10<sup>11</sup> stars", "10^11"), ("2<sup>-3</sup> of it", "2^-3")],
+    [
+        ("There are 10<sup>11</sup> stars", "10^11"),
+        ("2<sup>-3</sup> of it", "2^-3"),
+        ("10<sup>9</sup>/l", "10^9/l"),
+        ("5<sup>1</sup>/<sub>2</sub> cups", "5 1/"),
+    ],
 )
 def test_powers_stay_apart_from_their_base(extractor: str, html: str, text: str) -> None:
     assert text in extract(f"<html><body><p>{html}</p></body></html>", extractor).text
@@ -233,3 +244,66 @@ def test_what_is_hidden_is_not_read(extractor: str) -> None:
 def test_elements_that_close_themselves_in_xhtml_swallow_nothing() -> None:
     html = '<?xml version="1.0"?><html><head><title/><script src="a.js" /></head><body><p>It burned.</p></body></html>'
     assert extract(html).text == "It burned."
+
+
+FACTS = (
+    "<p>It opens on <TIME datetime='2024-05-03' title='a <time>'>Friday at 7 pm</TIME>.</p>"
+    "<figure class=code><pre>lamp = 1</pre><figcaption>The lamp in 1864</figcaption></figure>"
+    "<figure><table><tr><th>Lamp<th>Watts<tr><td>Pier<td>250</table></figure>"
+    "<aside class='portable-infobox pi-background'><h3>Built by</h3><div>Marta<figure>Portrait</figure></div></aside>"
+    "<aside class=note>See also our shop.</aside>"
+)
+
+
+@pytest.mark.parametrize("extractor", ["resiliparse", "resiliparse-all"])
+def test_times_figures_and_infoboxes_are_content(extractor: str) -> None:
+    article = f"<article><p>{LONG}</p>{FACTS}<p>{LONG}</p></article>"
+    page = extract(f"<title>The <time> element</title><body><main>{article}</main></body>", extractor)
+    for fact in (
+        "It opens on Friday at 7 pm.",
+        "lamp = 1",
+        "The lamp in 1864",
+        "Pier",
+        "Built by",
+        "Marta",
+        "Portrait",
+    ):
+        assert fact in page.text
+    assert ("shop" in page.text) == (extractor == "resiliparse-all")
+    assert "| Pier | 250 |" in page.tables[0].markdown
+    assert page.title == "The <time> element"
+
+
+def test_a_time_is_read_by_trafilatura() -> None:
+    assert "Friday at 7 pm" in extract(f"<article><p>{LONG}</p>{FACTS}<p>{LONG}</p></article>", "trafilatura").text
+
+
+@pytest.mark.parametrize(
+    ("formula", "text"),
+    [
+        ("<msup><mn>10</mn><mn>6</mn></msup>", "10^6"),
+        ("<msubsup><mi>a</mi><mn>1</mn><mn>2</mn></msubsup>", "a1^2"),
+        ("<mn>1</mn><mfrac><mn>1</mn><mn>2</mn></mfrac>", "1 1/2"),
+    ],
+)
+def test_formulas_keep_their_figures_apart(formula: str, text: str) -> None:
+    assert extract(f"<html><body><p>About <math>{formula}</math> cups</p></body></html>").text == f"About {text} cups"
+
+
+@pytest.mark.parametrize(
+    ("html", "text"),
+    [
+        ("<p>灯塔由玛尔塔在维尔港的北 \r\n  岸设计</p>", "灯塔由玛尔塔在维尔港的北岸设计"),
+        ("<p>灯塔\nVell\n港</p>", "灯塔 Vell 港"),
+        ("<pre>灯塔\n维尔</pre>", "灯塔\n维尔"),
+    ],
+)
+def test_a_line_break_in_a_script_without_spaces_is_no_space(html: str, text: str) -> None:
+    assert extract(f"<html><body>{html}</body></html>").text == text
+
+
+def test_a_short_article_in_a_script_without_spaces_is_main_content() -> None:
+    article = "灯塔由玛尔塔在维尔港的北岸设计并建造。" * 10
+    assert len(article) < module.MIN_MAIN_CHARS
+    html = f"<html><body><nav>首页新闻</nav><main><article><p>{article}</p></article></main></body></html>"
+    assert extract(html).text == article

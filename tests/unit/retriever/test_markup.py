@@ -47,6 +47,14 @@ def test_nesting_beyond_the_cap_loses_tags_and_keeps_text() -> None:
     assert tamed.endswith("<p>after")
 
 
+def test_times_figures_and_infoboxes_are_plain_elements() -> None:
+    page = (
+        "<figure class=a><TIME>7 pm</TIME></figure><aside>note<aside class=PI-BACKGROUND>fact</aside></aside></aside>"
+    )
+    plain = "<div class=a><span>7 pm</span></div><aside>note<div class=PI-BACKGROUND>fact</div></aside></aside>"
+    assert tame(page) == plain
+
+
 def test_lists_and_formatting_have_lower_caps() -> None:
     lists = tame("<ul><li>" * 100 + "x")
     assert lists.count("<ul>") == markup.MAX_LIST_DEPTH

@@ -6,11 +6,18 @@ import zipfile
 
 def pdf(*pages: str) -> bytes:
     """A PDF with one line of text a page; lines are parted by newlines."""
-    objects = ["<< /Type /Catalog /Pages 2 0 R >>", ""]
-    kids = []
+    streams = []
     for text in pages:
         lines = "".join(f"({line}) Tj 0 -14 Td " for line in text.replace("(", r"\(").replace(")", r"\)").split("\n"))
-        stream = f"BT /F1 11 Tf 40 780 Td {lines}ET"
+        streams.append(f"BT /F1 11 Tf 40 780 Td {lines}ET")
+    return drawn(*streams)
+
+
+def drawn(*streams: str) -> bytes:
+    """A PDF of what draws each page."""
+    objects = ["<< /Type /Catalog /Pages 2 0 R >>", ""]
+    kids = []
+    for stream in streams:
         kids.append(f"{len(objects) + 1} 0 R")
         objects.append(
             f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] /Contents {len(objects) + 2} 0 R "

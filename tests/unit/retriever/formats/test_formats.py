@@ -2,13 +2,15 @@
 
 import io
 from collections.abc import Callable
+from email.message import EmailMessage
 
 import openpyxl
 import pptx
 import pytest
 
 from services.retriever.formats import READERS, Unreadable, base, read
-from tests.unit.retriever.formats.files import MAIL, assembled, docx, epub, packed, pdf
+from services.retriever.formats.pdf import _paragraphs
+from tests.unit.retriever.formats.files import MAIL, docx, drawn, epub, packed, pdf
 
 TABLE = (("Lamp", "Watts"), ("Harbour", "1,000"), ("Pier", "250"))
 MARKDOWN = ("| Lamp | Watts |", "| Harbour | 1,000 |", "| Pier | 250 |")
@@ -85,16 +87,7 @@ def ruled() -> bytes:
         for row, line in enumerate(TABLE)
         for column, cell in enumerate(line)
     ]
-    stream = "\n".join((*rules, *cells))
-    return assembled(
-        [
-            "<< /Type /Catalog /Pages 2 0 R >>",
-            "<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
-            "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] /Contents 4 0 R "
-            "/Resources << /Font << /F1 << /Type /Font /Subtype /Type1 /BaseFont /Helvetica >> >> >> >>",
-            f"<< /Length {len(stream)} >>\nstream\n{stream}\nendstream",
-        ]
-    )
+    return drawn("\n".join((*rules, *cells)))
 
 
 def test_a_ruled_table_of_a_pdf_is_a_table() -> None:
@@ -112,6 +105,66 @@ def test_lines_of_a_paragraph_are_joined_and_running_heads_left_out() -> None:
 
 
 @pytest.mark.parametrize(
+    ("head", "foot", "is_kept"),
+    [
+        ("Room {room}", "Total due: {room},234.00 crowns", True),
+        ("The Light {page}", "iv", False),
+        ("The Light, 2024", "Page {page} of 40", False),
+        ("{page} The Light", "- {before} -", False),
+    ],
+)
+def test_a_running_head_repeats_or_counts_pages(head: str, foot: str, is_kept: bool) -> None:
+    body = ["The bed is of oak.", "The stand is of pine."]
+    pages = []
+    for number in range(1, 7):
+        values = {"page": number, "before": number - 1, "room": 100 + 13 * number}
+        pages.append([head.format(**values), *body, foot.format(**values)])
+    sections = read(pdf(*map("\n".join, pages)), "pdf").sections
+    for page, section in zip(pages, sections, strict=True):
+        assert section.content.text.split() == " ".join(page if is_kept else body).split()
+
+
+@pytest.mark.parametrize(
+    ("before", "behind", "joined"),
+    [
+        ("who found har-", "bours", "who found harbours"),
+        ("had no COVID-", "19", "had no COVID-19"),
+        ("saw the Notre-", "Dame", "saw the Notre-Dame"),
+        ("was in the HAR-", "BOUR", "was in the HARBOUR"),
+        ("in the years 1990-", "1995", "in the years 1990-1995"),
+        ("had to leave the", "pier", "had to leave the pier"),
+    ],
+)
+def test_a_word_that_a_line_parts_is_joined(before: str, behind: str, joined: str) -> None:
+    first = "The keeper of the light wrote down every ship"
+    (section,) = read(pdf(f"{first} of\n{first} {before}\n{behind} of it and went on"), "pdf").sections
+    assert section.content.text == f"{first} of {first} {joined} of it and went on"
+
+
+def test_lines_of_a_script_without_spaces_are_joined_without_one() -> None:
+    assert _paragraphs(["灯塔由玛尔塔在维尔港的北岸", "设计并建造完成高四十米的灯", "Vell light"]) == (
+        "灯塔由玛尔塔在维尔港的北岸设计并建造完成高四十米的灯 Vell light"
+    )
+
+
+@pytest.mark.parametrize(
+    ("size", "rise", "raised", "text"),
+    [
+        (7, 4, "2", "In 1864^2"),
+        (7, 4, "-2", "In 1864^-2"),
+        (7, 4, "2\\244", "In 1864 2\u2044"),
+        (7, -2, "2", "In 18642"),
+        (11, 4, "2", "In 18642"),
+        (11, 0, "2", "In 18642"),
+    ],
+)
+def test_small_raised_digits_stay_apart_from_a_number(size: int, rise: int, raised: str, text: str) -> None:
+    stream = f"BT /F1 11 Tf 40 780 Td (In 1864) Tj /F1 {size} Tf {rise} Ts ({raised}) Tj ET"
+    (section,) = read(drawn(stream), "pdf").sections
+    assert section.content.text == text
+
+
+@pytest.mark.parametrize(
     ("kind", "size"), [(kind, size) for kind in READERS for size in (3, 1) if (kind, size) != ("mail", 1)]
 )
 def test_a_damaged_file_is_refused_in_words(kind: str, size: int) -> None:
@@ -119,6 +172,36 @@ def test_a_damaged_file_is_refused_in_words(kind: str, size: int) -> None:
     content = FILES[kind]()
     with pytest.raises(Unreadable, match="damaged"):
         read(content[: len(content) // 3] if size == 1 else b"\x00\x01 nothing of it", kind)
+
+
+def test_a_pdf_with_a_damaged_page_is_refused() -> None:
+    content = pdf("First.", "Second.", "Third.").replace(b"[3 0 R 5 0 R 7 0 R]", b"[3 0 R 9 0 R 7 0 R]")
+    with pytest.raises(Unreadable, match="page 2 is damaged"):
+        read(content, "pdf")
+
+
+@pytest.mark.parametrize("kind", ["docx", "pptx", "xlsx"])
+def test_an_office_file_with_a_password_is_not_called_damaged(kind: str) -> None:
+    with pytest.raises(Unreadable, match="encrypted, or of a format before"):
+        read(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(3_000), kind)
+
+
+ENCRYPTION = """<encryption xmlns="urn:oasis:names:tc:opendocument:xmlns:container"
+ xmlns:enc="http://www.w3.org/2001/04/xmlenc#"><enc:EncryptedData><enc:CipherData>
+ <enc:CipherReference URI="{}"/></enc:CipherData></enc:EncryptedData></encryption>"""
+
+
+def test_an_epub_with_encrypted_chapters_is_refused_and_one_with_encrypted_fonts_read() -> None:
+    book = FILES["epub"]()
+    with pytest.raises(Unreadable, match="it is encrypted"):
+        read(packed({"META-INF/encryption.xml": ENCRYPTION.format("book/c%30.xhtml")}, like=book), "epub")
+    assert len(read(packed({"META-INF/encryption.xml": ENCRYPTION.format("a.otf")}, like=book), "epub").sections) == 2
+
+
+def test_a_chapter_of_an_epub_is_read_in_the_encoding_that_it_declares() -> None:
+    chapter = "<html><head><meta charset='windows-1251'/></head><body><p>Маяк</p></body></html>".encode("cp1251")
+    sections = read(packed({"book/c0.xhtml": chapter}, like=FILES["epub"]()), "epub").sections
+    assert sections[0].content.text == "Маяк"
 
 
 @pytest.mark.parametrize(
@@ -170,8 +253,103 @@ def test_a_workbook_beyond_a_bound_is_refused(
         read(FILES["xlsx"](), "xlsx")
 
 
+def workbook(*rows: tuple[str | int | None, ...], merged: tuple[str, ...] = ()) -> bytes:
+    workbook = openpyxl.Workbook()
+    workbook.active.title = "Dues"
+    for row in rows:
+        workbook.active.append(row)
+    for cells in merged:
+        workbook.active.merge_cells(cells)
+    out = io.BytesIO()
+    workbook.save(out)
+    return out.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("rows", "merged", "lines"),
+    [
+        (
+            [("Harbour dues 2024",), ("In crowns",), ("Harbour", "Class", "Dues"), ("Vell", "a", 7), (None, "b", 9)],
+            ("A1:C1", "A4:A5"),
+            [
+                *("Dues: Harbour dues 2024: In crowns", "", "| Harbour | Class | Dues |", "| --- | --- | --- |"),
+                *("| Vell | a | 7 |", "| Vell | b | 9 |"),
+            ],
+        ),
+        ([(None, "2020"), ("Vell", 7)], (), ["Dues", "", "|  | 2020 |", "| --- | --- |", "| Vell | 7 |"]),
+        ([("Dues",), ("Vell", 7)], (), ["Dues", "", "| Dues |  |", "| --- | --- |", "| Vell | 7 |"]),
+        ([("long " * 80,), ("a", "b"), ("c", "d")], (), ["Dues", "", f"| {'long ' * 80}|  |"]),
+    ],
+    ids=["heading", "corner", "no header", "long heading"],
+)
+def test_rows_above_a_sheets_header_name_it_and_merged_cells_are_filled(
+    rows: list[tuple[str | int | None, ...]], merged: tuple[str, ...], lines: list[str]
+) -> None:
+    (section,) = read(workbook(*rows, merged=merged), "xlsx").sections
+    (table,) = section.content.tables
+    assert table.markdown.split("\n")[: len(lines)] == lines
+
+
+def test_a_cell_is_read_to_its_end() -> None:
+    answer = "First look at the wick. " * 100 + "Then call 555-1864."
+    (section,) = read(workbook(("Question", "Answer"), ("How?", answer)), "xlsx").sections
+    assert f"| How? | {answer} |" in section.content.tables[0].markdown
+
+
+def test_a_sheet_of_too_many_characters_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(base, "MAX_SHEET_CHARS", 10)
+    for kind in ("xlsx", "pptx"):
+        with pytest.raises(Unreadable, match="more than 10 characters"):
+            read(FILES[kind](), kind)
+
+
+def test_a_slides_table_of_one_column_is_text() -> None:
+    presentation = pptx.Presentation()
+    slide = presentation.slides.add_slide(presentation.slide_layouts[6])
+    table = slide.shapes.add_table(2, 1, 0, 0, 900_000, 90_000).table
+    for row, text in enumerate(("The lamp costs 77 crowns", "The oil costs 5")):
+        table.cell(row, 0).text = text
+    out = io.BytesIO()
+    presentation.save(out)
+    (section,) = read(out.getvalue(), "pptx").sections
+    assert section.content.text == "The lamp costs 77 crowns\nThe oil costs 5"
+
+
 @pytest.mark.parametrize("charset", ["windows-874", "unknown-8bit", "x-gbk"])
 def test_mail_in_a_charset_that_python_does_not_know_is_read(charset: str) -> None:
     mail = b"Subject: The lamp\r\nContent-Type: text/plain; charset=" + charset.encode()
     contents = read(mail + b"\r\nContent-Transfer-Encoding: 8bit\r\n\r\nIt was repaired on Friday.\r\n", "mail")
     assert contents.sections[1].content.text == "It was repaired on Friday."
+
+
+def test_mail_without_a_charset_loses_no_letter() -> None:
+    mail = b"Subject: The lamp\r\nContent-Transfer-Encoding: 8bit\r\n\r\n" + "Köln, €500".encode()
+    assert read(mail, "mail").sections[1].content.text == "Köln, €500"
+
+
+def test_of_alternatives_html_is_read_where_the_plain_text_is_blank() -> None:
+    for plain, text in (("It was repaired.", "It was repaired."), (" \n", "It was mended.")):
+        mail = EmailMessage()
+        mail["Subject"] = "The lamp"
+        mail.set_content(plain)
+        mail.add_alternative("<p>It was <b>mended</b>.</p>", subtype="html")
+        assert [section.content.text for section in read(bytes(mail), "mail").sections][1:] == [text]
+
+
+def test_all_texts_of_a_mail_and_the_mails_attached_to_it_are_read() -> None:
+    price = EmailMessage()
+    price["Subject"] = "The price"
+    price.set_content("It is 77 crowns.")
+    mail = EmailMessage()
+    mail["Subject"] = "The lamp"
+    mail.set_content("See below.")
+    mail.add_attachment(price)
+    mail.add_attachment("Beyond.", disposition="inline")
+    mail.add_attachment("Of the office.", filename="notes.txt")
+    assert [section.content.text for section in read(bytes(mail), "mail").sections] == [
+        "Subject: The lamp\nAttached: The price\nAttached: notes.txt",
+        "See below.",
+        "Subject: The price",
+        "It is 77 crowns.",
+        "Beyond.",
+    ]
