@@ -134,12 +134,15 @@ async def test_fields_are_an_object_of_json(retriever: httpx.AsyncClient, shelf:
     assert 'not a JSON object of fields, such as {"year": 1864}: ' in error["message"]
 
 
-async def test_texts_are_read_in_their_charset(retriever: httpx.AsyncClient, shelf: str) -> None:
-    path = "/collections/shelf/documents/latin"
-    content, kind = "Ein Satz über Wale im Hafen.".encode("latin-1"), "text/plain; charset=latin-1"
-    assert (await retriever.put(path, content=content, headers={"content-type": kind})).status_code == 201
+@pytest.mark.parametrize(("charset", "encoding"), [("latin-1", "cp1252"), ("utf-8", "utf-16"), ("utf-8", "utf-8-sig")])
+async def test_texts_are_read_in_their_charset(
+    retriever: httpx.AsyncClient, shelf: str, charset: str, encoding: str
+) -> None:
+    path, text = "/collections/shelf/documents/charset", "Ein Satz über Wale im Hafen, 1990–1995."
+    headers = {"content-type": f"text/plain; charset={charset}"}
+    assert (await retriever.put(path, content=text.encode(encoding), headers=headers)).status_code == 201
     response = await search(retriever, "shelf", "Wale", top_n=1)
-    assert response["hits"][0]["text"] == "Ein Satz über Wale im Hafen."
+    assert response["hits"][0]["text"] == text
     assert (await retriever.delete(path)).status_code == 204
 
 
