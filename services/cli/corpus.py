@@ -16,8 +16,9 @@ from pydantic import TypeAdapter, ValidationError
 
 from proto.base import MAX_PAGE_CHARS
 from proto.collections import MAX_FIELDS, MAX_FILE_BYTES, MEDIA_TYPES, Document, DocumentFormat, FieldName
-from services.cli.questions import MAX_PAGE_BYTES, BadInput, decode
+from services.cli.questions import MAX_PAGE_BYTES, UNKNOWN_ENCODING, BadInput, decode
 from services.kit import extras, jsonl
+from services.kit.documents import is_foreign
 
 FORMATS: dict[str, DocumentFormat] = {
     ".html": "html",
@@ -223,11 +224,14 @@ def _file(path: Path, name: str, place: Path, source: str) -> Entry:
             return Entry(name, size, problem=f"no kind of document that is known: {endings}")
         if size > MAX_PAGE_BYTES:
             return Entry(name, size, problem=_too_large(size), place=id)
-        text = decode(path.read_bytes(), path)
+        content = path.read_bytes()
+        text = decode(content, path)
     except OSError as error:
         return Entry(name, 0, problem=error.strerror or type(error).__name__, place=id)
     except BadInput:
         return Entry(name, size, problem="no text", place=id)
+    if kind != "html" and is_foreign(content):
+        return Entry(name, size, problem=UNKNOWN_ENCODING, place=id)
     if len(text) > MAX_PAGE_CHARS:
         return Entry(name, size, problem=_too_large(len(text)), place=id)
     if not text or text.isspace():

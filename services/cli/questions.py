@@ -13,7 +13,7 @@ from proto.answer import AnswerRequest
 from proto.base import MAX_PAGE_CHARS, MAX_PAGES
 from services.cli.ending import wrong
 from services.kit import jsonl
-from services.kit.documents import as_html, decoded
+from services.kit.documents import as_html, decoded, is_foreign
 
 PAGE_SUFFIXES = frozenset({".html", ".htm", ".txt"})
 # UTF-8 spends at most four bytes a character, so a larger file cannot fit and need not be read.
@@ -21,6 +21,7 @@ MAX_PAGE_BYTES = 4 * MAX_PAGE_CHARS
 MAX_TITLE_CHARS = 500
 # Nobody's title comes later, and every page is searched.
 TITLE_WITHIN = 256 * 1024
+UNKNOWN_ENCODING = "it is not in UTF-8 and names no encoding; convert it, as by `iconv -f GB18030 -t UTF-8`"
 
 # Bounded, and held up by the next tag: a page of nothing but tags that are never closed takes no longer than another.
 _TITLE = re.compile(r"<title(?:\s[^<>]{0,500})?>([^<]{0,2000})", re.IGNORECASE)
@@ -138,17 +139,20 @@ def _page(path: Path) -> dict[str, str]:
     except OSError as error:
         raise BadInput(f"{path}: {error.strerror}") from None
     text = decode(content, path)
+    plain = path.suffix.lower() == ".txt"
+    if plain and is_foreign(content):
+        raise BadInput(f"{path}: {UNKNOWN_ENCODING}")
     if size > MAX_PAGE_BYTES or len(text) > MAX_PAGE_CHARS:
         raise BadInput(f"{path}: is larger than the {MAX_PAGE_CHARS:,} characters that a page may have")
     if not text.strip():
         raise BadInput(f"{path}: is empty")
-    if path.suffix.lower() == ".txt":
+    if plain:
         text = as_html(text)
     return {"page_name": _title(text) or path.name, "page_url": f"file:{path.name}", "page_result": text}
 
 
 def decode(content: bytes, path: Path) -> str:
-    """A file's text, by UTF-8, by the encoding that it declares, or else by Windows' own.
+    """A file's text, by its byte order mark, by UTF-8, by the encoding that it declares, or else by Windows' own.
 
     Raises:
         BadInput: it is no text.

@@ -1,12 +1,15 @@
 """BM25 over the passages of one request.
 
 Only the query's terms are counted, because an index of all terms, which bm25s builds, serves one query here and costs
-ten times as much. Tokens, stop words and stems are bm25s's own, so scores are in proportion to its.
+ten times as much. Of English, tokens, stop words and stems are bm25s's own, so scores are in proportion to its.
 """
 
 import math
+import re
 import sys
+import unicodedata
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -29,17 +32,54 @@ Stems = tuple[str, ...]
 K1 = 1.5
 B = 0.75
 
+# Most English pages: only quotation marks, dashes and spaces beyond ASCII, which are part of no word.
+_PLAIN = re.compile("[\x00-\x7f\xa0\u2010-\u2027]*")
+# Combining marks of Indic and other scripts, which are part of a word; `\w` has none of them.
+_MARKS = "".join(map(chr, (code for code in range(0x900, 0xFE00) if unicodedata.category(chr(code)) in ("Mn", "Mc"))))
+_TOKEN = rf"\w[\w{_MARKS}]+"
+# Marks that many leave out: accents, points of Hebrew, vowels of Arabic; joiners and selectors of a glyph.
+_ACCENTS = re.compile(
+    "[\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670\u200c\u200d\ufe00-\ufe0f\U000e0100-\U000e01ef]"
+)
+# Decomposed, they would grow into the word or number beside them.
+_APART = re.compile("[¼-¾⅐-⅞℠™]")
+# Thai, Lao, Burmese, Khmer, Japanese and Chinese have no spaces between words; Korean's words end in particles.
+_UNSPACED = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3041-\u30fa\u30fc-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
+    "\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]+"
+)
+_LETTER = re.compile(rf"\w[{_MARKS}]*")
+
 _stemmer = Stemmer.Stemmer("english")
 
 
 def stems(texts: Sequence[str]) -> list[Stems]:
-    """Stemmed words of each text without English stop words."""
+    """Stemmed words of each text without English stop words; pairs of letters where a script has no spaces."""
     if not texts:
         return []
     tokens = bm25s.tokenize(
-        list(texts), stopwords="en", stemmer=_stemmer, return_ids=False, show_progress=False, lower=True
+        [_folded(text) for text in texts],
+        token_pattern=_TOKEN,
+        stopwords="en",
+        stemmer=_stemmer,
+        return_ids=False,
+        show_progress=False,
+        lower=True,
     )
     return [tuple(document) for document in tokens]
+
+
+def _folded(text: str) -> str:
+    """A text in which spellings of one word are the same: with and without accents, decomposed, in wide letters."""
+    if text.isascii() or _PLAIN.fullmatch(text):
+        return text
+    decomposed = unicodedata.normalize("NFKD", _APART.sub(" ", text))
+    return _UNSPACED.sub(_pairs, unicodedata.normalize("NFC", _ACCENTS.sub("", decomposed)))
+
+
+def _pairs(run: re.Match[str]) -> str:
+    letters = _LETTER.findall(run[0])
+    return f" {' '.join(map(''.join, pairwise(letters)))} "
 
 
 def bm25(query: Stems, documents: Sequence[Stems]) -> NDArray[np.float32]:

@@ -19,12 +19,13 @@ from services.kit.late_interaction import maxsim
 from services.kit.lexical import bm25, stems
 from services.kit.precision import Precision
 from services.kit.reader import Reader, Text
+from services.kit.text.cutting import window_chars
 
 # Weights of the sum that late interaction ranks by: MaxSim decides, the others break near-ties.
 DENSE, MAXSIM, LEXICAL = 0.5, 1.0, 0.1
 # Logistic regression of that sum on whether the passage is the right one, over the 20 best of 250 SQuAD questions.
 MIDDLE, STEEPNESS = 0.96, 17.0
-# About 200 tokens of English.
+# About 200 tokens of English; pieces of other scripts are shorter.
 PIECE_CHARS = 800
 WARM_UP = "The first request finds everything in its place, and waits no longer than the third. " * 10
 # Weight of the reader's odds beside that sum, by a logistic regression on 160 questions of prose outside all training
@@ -147,7 +148,8 @@ class LateInteraction(Scorer):
 
 
 def _pieces(passage: str) -> list[str]:
-    return [passage[start : start + PIECE_CHARS] for start in range(0, max(1, len(passage)), PIECE_CHARS)]
+    size = window_chars(passage, PIECE_CHARS)
+    return [passage[start : start + size] for start in range(0, max(1, len(passage)), size)]
 
 
 def _filled(count: int, places: Sequence[int] | NDArray[np.intp], values: Sequence[float]) -> Values:

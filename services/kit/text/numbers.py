@@ -31,7 +31,7 @@ _SUFFIX = alternatives(SUFFIXES)
 _APART = alternatives(name for name in SUFFIXES if name in ("mn", "bn", "tn"))
 _SCALE_WORD = re.compile(rf"[\s-]?(?:(?P<word>{alternatives(MULTIPLES)})s?|(?P<suffix>{_APART}))\b")
 _FIGURE = (
-    rf"(?P<sign>[-+](?=[\d.]|{_CURRENCY}))?(?P<currency>{_CURRENCY})?\s?(?P<sign2>-(?=\d))?(?P<digits>{DIGITS})"
+    rf"(?P<sign>[-−+](?=[\d.]|{_CURRENCY}))?(?P<currency>{_CURRENCY})?\s?(?P<sign2>[-−](?=\d))?(?P<digits>{DIGITS})"
     rf"(?:(?P<suffix>{_SUFFIX})(?![\w'])|(?P<th>st|nd|rd|th)\b|"
 )
 _WORD_PATTERN = alternatives((*SMALL, *TENS, *MULTIPLES))
@@ -94,7 +94,10 @@ class Spelled:
 
 @cache
 def _figure_pattern(inside_words: bool) -> re.Pattern[str]:
-    return re.compile(rf"(?<![\d.]){_FIGURE})" if inside_words else rf"(?<![\w.]){_FIGURE}(?![a-z]))")
+    if inside_words:
+        return re.compile(rf"(?<![\d.]){_FIGURE})")
+    # Of `1080p` and `3.5x` no part of the digits is a number.
+    return re.compile(rf"(?<![\w.]){_FIGURE}(?!\d|\.\d|,\d{{3}}|[a-z]))")
 
 
 def figures(text: str, *, inside_words: bool = False) -> Iterator[Figure]:
@@ -103,7 +106,7 @@ def figures(text: str, *, inside_words: bool = False) -> Iterator[Figure]:
         digits = match["digits"]
         if len(digits) > MAX_DIGITS:
             continue
-        negative = "-" in (match["sign"], match["sign2"])
+        negative = any(match[sign] in ("-", "−") for sign in ("sign", "sign2"))
         multiple, end = Decimal(1), match.end()
         if match["suffix"]:
             multiple = Decimal(10) ** SUFFIXES[match["suffix"]]

@@ -6,8 +6,8 @@ A file is gzipped JSON lines: the collection's name and metadata, its points, th
 import gzip
 import json
 import zlib
-from collections.abc import Iterator
-from itertools import islice
+from collections.abc import Iterator, Sequence
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,9 @@ from qdrant_client import models
 
 from services.kit.errors import InvalidRequest
 from services.kit.files import whole
+from services.retriever.collections import keys
 from services.retriever.collections.errors import CollectionConflict
+from services.retriever.collections.pipeline import further_points, parts
 from services.retriever.collections.schema import read
 from services.retriever.collections.store import Store
 
@@ -26,7 +28,7 @@ BATCH = 256
 async def backup(store: Store, name: str, file: Path) -> int:
     """Write a collection to a file, whole or not at all; returns its points.
 
-    The file may lack concurrent writes.
+    The file may lack concurrent writes; what it has in part is restored as incomplete.
 
     Raises:
         NoSuchCollection, CollectionConflict: there is none of that name, or another service made it.
@@ -65,8 +67,7 @@ async def restore(store: Store, file: Path, name: str = "", *, replace: bool = F
         OSError: the file cannot be read.
     """
     count = _check(file)
-    lines = _lines(file)
-    header = json.loads(next(lines))
+    header = json.loads(next(_lines(file)))
     name, metadata = name or str(header["collection"]), header["metadata"]
     schema = read(name, metadata)
     if name in await store.names():
@@ -75,12 +76,47 @@ async def restore(store: Store, file: Path, name: str = "", *, replace: bool = F
         await store.delete(name)
     await store.create(name, schema)
     await store.note(name, metadata)
-    points = islice(lines, count)
-    while batch := [models.PointStruct.model_validate_json(line) for line in islice(points, BATCH)]:
+    # As a collection is written: first points incomplete, then the others, and what is all there is complete.
+    for batch in _batches(file, count, first=True):
+        await store.write(name, [_incomplete(point) for point in batch])
+    for batch in _batches(file, count, first=False):
         await store.write(name, batch)
+    for batch in _batches(file, count, first=True):
+        await _complete(store, name, batch)
     if (written := await store.count(name)) != count:
         raise CollectionConflict(f"{name!r} has {written} points, and its backup {count}: was it written to meanwhile?")
     return name, count
+
+
+def _batches(file: Path, count: int, *, first: bool) -> Iterator[list[models.PointStruct]]:
+    """The points of a file that are the first of their documents, or that are not."""
+    lines = islice(_lines(file), 1, count + 1)
+    points = (point for line in lines if (_number(point := models.PointStruct.model_validate_json(line)) == 0) is first)
+    while batch := list(islice(points, BATCH)):
+        yield batch
+
+
+def _number(point: models.PointStruct) -> int:
+    return int((point.payload or {}).get(keys.CHUNK, 0))
+
+
+def _incomplete(point: models.PointStruct) -> models.PointStruct:
+    payload = point.payload or {}
+    whole = bool(payload.get(keys.COMPLETE)) and payload[keys.CHUNKS] == 1
+    return point.model_copy(update={"payload": payload | {keys.COMPLETE: whole}})
+
+
+async def _complete(store: Store, name: str, firsts: Sequence[models.PointStruct]) -> None:
+    """Mark documents as complete that the backup has all points of: one may have been replaced while it was made."""
+    further = {
+        str(point.id): further_points(payload[keys.DOCUMENT], payload)
+        for point in firsts
+        if (payload := point.payload or {}).get(keys.COMPLETE) and payload[keys.CHUNKS] > 1
+    }
+    present: set[str] = set()
+    for ids in parts(list(chain.from_iterable(further.values()))):
+        present |= (await store.payloads(name, ids, [])).keys()
+    await store.mark(name, [first for first, ids in further.items() if present.issuperset(ids)], {keys.COMPLETE: True})
 
 
 def _line(value: dict[str, Any]) -> bytes:

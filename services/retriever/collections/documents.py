@@ -13,6 +13,7 @@ from markdown_it import MarkdownIt
 
 from proto.base import MAX_PASSAGE_CHARS
 from proto.collections import Document, FieldValue, FileFormat
+from services.kit.text.cutting import window_chars
 from services.retriever.chunk import Chunk
 from services.retriever.collections.keys import CONTENT, FIELDS, FORMAT, NAMED, SOURCE, TITLE, URL
 from services.retriever.extract import MAX_TITLE_CHARS, Extraction
@@ -24,7 +25,7 @@ from services.retriever.pages import PageOptions, ProcessedPage, chunk_page
 # The beginning of a file's address.
 FILE_URL = "file:"
 CHUNKER = "passages"
-# Characters of a chunk; the encoders read 1,000, and vectors of longer texts are less precise.
+# Characters of a chunk; of English the encoders read 1,000, and vectors of longer texts are less precise.
 CHUNK_CHARS = 600
 OPTIONS = PageOptions(chunker=CHUNKER, parent_chars=CHUNK_CHARS, max_chars=MAX_CHARS)
 # Of one document; more would be hours of an embedded encoder.
@@ -185,10 +186,14 @@ def _pages(content: str | bytes, kind: FileFormat, title: str) -> tuple[str, lis
     """The document's name, and its parts with their page numbers."""
     if kind in READERS:
         file = read(content if isinstance(content, bytes) else content.encode(), kind, title)
-        return title or file.title, [(part.page, chunk_page(part.content, OPTIONS)) for part in file.sections]
+        return title or file.title, [(part.page, _chunk(part.content)) for part in file.sections]
     text = content if isinstance(content, str) else content.decode("utf-8", "replace")
-    page = chunk_page(_extraction(text, kind, title), OPTIONS)
+    page = _chunk(_extraction(text, kind, title))
     return title or page.title or (_heading(text) if kind == "markdown" else ""), [(0, page)]
+
+
+def _chunk(page: Extraction) -> ProcessedPage:
+    return chunk_page(page, replace(OPTIONS, parent_chars=window_chars(page.text, CHUNK_CHARS)))
 
 
 def _chunks(pages: list[tuple[int, ProcessedPage]]) -> Iterator[Chunk]:

@@ -30,7 +30,7 @@ from proto.collections import (
     SearchResponse,
 )
 from services.kit.app import accept, documented, file_body, problem_response, state_of
-from services.kit.documents import is_encoding
+from services.kit.documents import codec
 from services.kit.errors import UnsupportedMediaType, refusal
 from services.kit.filters import Filters
 from services.kit.telemetry import Metrics
@@ -201,10 +201,10 @@ def file_of(id: str, content: bytes, content_type: str, description: FileDescrip
     }
     if kind not in TEXTS:
         return File(content, kind, id, **properties)
-    charset = message.get_content_charset("utf-8")
-    if not is_encoding(charset):
+    encoding = codec(message.get_content_charset("utf-8"), content)
+    if not encoding:
         raise refusal("content-type", "names no charset of the web")
     try:
-        return File(content.decode(charset), kind, id, **properties)
-    except (LookupError, ValueError) as error:
+        return File(content.decode(encoding).removeprefix("\ufeff"), kind, id, **properties)
+    except ValueError as error:
         raise refusal("body", "is no text of its charset, UTF-8 where none is named") from error

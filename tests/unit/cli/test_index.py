@@ -17,7 +17,7 @@ from services.cli.collections import CollectionClient, ingest_patiently
 from services.cli.corpus import Keys, field_name, files_in, read, source_of
 from services.cli.ending import INTERRUPTED, UNREACHABLE
 from services.cli.main import app
-from services.cli.questions import BadInput
+from services.cli.questions import UNKNOWN_ENCODING, BadInput
 
 INFO = CollectionInfo(name="corpus", encoders=("tiny",), chunked=True, documents=0, points=0, backend="local")
 
@@ -66,6 +66,7 @@ def corpus(tmp_path: Path) -> Path:
     (root / "page.html").write_text("<html><body><p>A page.</p></body></html>")
     (root / "deep" / "note.md").write_text("# A note")
     (root / "plain.txt").write_bytes("Ein Satz über Wale.".encode("cp1252"))
+    (root / "gbk.txt").write_bytes("灯塔由玛尔塔建造。".encode("gbk"))
     (root / ".hidden.txt").write_text("not to be read")
     (root / "picture.png").write_bytes(b"\x89PNG\x00\x01")
     (root / "broken.txt").write_bytes(b"text\x00\x01\x02")
@@ -98,9 +99,10 @@ def test_documents_are_read_by_what_their_files_are(corpus: Path) -> None:
     assert documents["records.jsonl:6"].fields == {"kind": "note"}
     problems = {entry.name: entry.problem for entry in entries if entry.problem}
     assert problems.keys() == {
-        "picture.png", "broken.txt", "records.jsonl:3", "records.jsonl:4", "records.jsonl:5",
+        "picture.png", "broken.txt", "gbk.txt", "records.jsonl:3", "records.jsonl:4", "records.jsonl:5",
     }  # fmt: skip
     assert problems["broken.txt"] == "no text"
+    assert problems["gbk.txt"] == UNKNOWN_ENCODING
     assert "'text'" in problems["records.jsonl:5"]
     assert sum(entry.nbytes for entry in entries) <= sum(file.stat().st_size for file in files_in(corpus))
 
@@ -218,7 +220,7 @@ def test_index_makes_the_collection_and_fills_it(retriever: Retriever, corpus: P
     assert retriever.created[0]["indexed_fields"] == {"year": "integer"}
     assert len(retriever.documents) == 5
     assert "5 documents added" in result.output
-    assert "5 skipped" in result.output
+    assert "6 skipped" in result.output
     assert "picture.png: no kind of document" in result.output
 
 

@@ -133,6 +133,7 @@ def test_pages_are_decoded_as_browsers_would(tmp_path: Path, content: bytes, exp
         ("page.pdf", b"%PDF", r"ends in .htm, .html, .txt"),
         ("empty.html", b" \n", "is empty"),
         ("binary.html", b"<p>\0</p>", "is not text"),
+        ("tower.txt", "Маяк построен".encode("cp1251"), "is not in UTF-8 and names no encoding; convert it"),
         ("large.html", b"x" * (MAX_PAGE_CHARS + 1), f"larger than the {MAX_PAGE_CHARS:,} characters"),
         ("huge.html", b"x" * (4 * MAX_PAGE_CHARS + 1), f"larger than the {MAX_PAGE_CHARS:,} characters"),
     ],

@@ -1,8 +1,11 @@
 """BM25 is bm25s's, on a scale that queries share."""
 
+import unicodedata
+
 import bm25s
 import numpy as np
 import pytest
+import Stemmer
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -38,6 +41,49 @@ def test_words_meet_by_their_stems_and_stop_words_do_not_count() -> None:
 def test_a_query_without_known_words_scores_nothing(query: str) -> None:
     assert list(bm25(stems([query])[0], stems(DOCUMENTS))) == [0, 0, 0, 0]
     assert (stems([]), bm25(("climb",), []).shape) == ([], (0,))
+
+
+@given(st.text(st.characters(codec="ascii") | st.sampled_from("’“–…\xa0"), max_size=200))
+def test_tokens_of_english_are_those_of_bm25s(text: str) -> None:
+    stemmer = Stemmer.Stemmer("english")
+    reference = bm25s.tokenize([text], stopwords="en", stemmer=stemmer, return_ids=False, show_progress=False)
+    assert stems([text]) == [tuple(reference[0])]
+
+
+@pytest.mark.parametrize(
+    ("query", "passage"),
+    [
+        ("Malaga", "the harbour of Málaga"),
+        (unicodedata.normalize("NFD", "Málaga"), "the harbour of Málaga"),
+        ("office", "the oﬃce"),
+        ("2024", "２０２４年の予算"),
+        ("カタカナ", "ｶﾀｶﾅ"),
+        ("İstanbul", "istanbul"),
+        ("οδος", "ΟΔΌΣ"),
+        ("ёлка", "елка"),
+        ("برج", "بُرْجُ القَاهِرَةِ"),
+        ("בראשית", "בְּרֵאשִׁית בָּרָא"),
+        ("谁建造了灯塔？", "这座灯塔由玛尔塔于1864年建造。"),
+        ("佐々木は誰", "灯台は佐々木が建てた。"),
+        ("등대를 누가", "그 등대는 높다"),
+        ("दिल्ली", "दिल्ली भारत की राजधानी है"),
+        ("ประภาคารอยู่ที่ไหน", "เขาสร้างประภาคาร"),
+    ],
+)
+def test_words_of_other_scripts_meet(query: str, passage: str) -> None:
+    question, *passages = stems([query, passage, "", "another harbor", "别的书", "다른 책", "दूसरी किताब", "หนังสือ"])
+    scores = bm25(question, passages)
+    assert scores[0] > 0
+    assert not scores[1:].any()
+
+
+def test_what_stands_beside_a_word_does_not_grow_into_it() -> None:
+    assert stems(["Cragmesh™ needs 12½ cups"]) == stems(["Cragmesh needs 12 cups"])
+
+
+@pytest.mark.parametrize(("text", "tokens"), [("灯塔很", ("灯塔", "塔很")), ("दिल्ली", ("दिल्ली",)), ("山", ())])
+def test_pairs_of_letters_are_the_words_of_unspaced_scripts(text: str, tokens: Stems) -> None:
+    assert stems([text]) == [tokens]
 
 
 words = st.lists(st.sampled_from(["a", "b", "c", "d"]), max_size=8).map(tuple)

@@ -171,6 +171,22 @@ def test_the_best_piece_is_what_the_language_model_reads(
     assert all(len(piece) <= PIECE_CHARS for piece in shown)
 
 
+@pytest.mark.parametrize(
+    ("sentence", "answer"),
+    [
+        ("Хлеб пекут из муки, воды и соли. ", "Маяк построен в 1864 году."),
+        ("面包由面粉、水和盐制成。", "灯塔由玛尔塔于1864年建造。"),
+    ],
+)
+def test_the_end_of_a_passage_in_another_script_is_read(
+    late_interaction: LateInteraction, sentence: str, answer: str
+) -> None:
+    passage = (sentence * 40)[:600] + answer
+    _, (piece,) = late_interaction.read(Pairs(answer, (passage,)))
+    assert answer[:10] in piece
+    assert len(piece) < len(passage) / 2
+
+
 def test_a_long_question_is_cut(likelihood: QueryLikelihood) -> None:
     words = " ".join(f"word{number}" for number in range(QUERY_TOKENS))
     assert likelihood.gains(f"{words} why", [ANSWER]) == likelihood.gains(f"{words} when", [ANSWER])

@@ -19,6 +19,8 @@ from services.kit.text.numbers import MAX_DIGITS, Spelled, figures, number_of, n
         ("-3 to +4, 2010-2015", ["-3", "4", "2010", "2015"]),
         ("1.5e+06", ["1.5E6"]),
         ("b2b 4x4 v1.2.3x 5kg", []),
+        ("1080p at 144hz, 3.5x the 747s of the 1990s, 1,234.5x 1,234,567x 1.5.3", []),
+        ("−5, −$3 and $−2", ["-5", "-3", "-2"]),
         ("3rd of 12", ["3", "12"]),
         ("9" * (MAX_DIGITS + 1), []),
     ],

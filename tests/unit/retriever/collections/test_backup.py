@@ -1,8 +1,9 @@
 """Backups of both stores, each restored to the other, where the same questions find the same passages."""
 
 import gzip
+import json
 import os
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,8 @@ from tests.unit.retriever.collections.qdrant_server import QdrantServer
 pytestmark = pytest.mark.anyio
 
 TEXTS = [f"Keeper {index} lit the lamp of the harbour in {1800 + index}." for index in range(3)]
+CHAPTERS = [f"Keeper {index} lit it. {'Oil burnt. ' * 40}" for index in range(4)]
+BOOK = {"documents": [{"id": "book", "text": "\n\n".join(CHAPTERS)}]}
 
 
 @pytest.fixture
@@ -80,6 +83,65 @@ async def test_a_restored_collection_answers_and_grows(filled: Path, tmp_path: P
         again = await client.post("/collections/lamps/documents", json={"documents": [{"text": "A new keeper."}]})
         assert again.json()["added"] == 1
         assert (await client.get("/collections/lamps")).json()["documents"] == 4
+
+
+@pytest.fixture(scope="module")
+async def book(server: QdrantServer, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A backup of a collection of one document with several passages."""
+    folder = tmp_path_factory.mktemp("book")
+    store = store_of(server)
+    async with running(settings(folder), store) as client:
+        await client.put("/collections/book", json={})
+        await client.post("/collections/book/documents", json=BOOK)
+        await backup(store, "book", folder / "book.jsonl.gz")
+    return folder / "book.jsonl.gz"
+
+
+async def test_an_interrupted_restore_leaves_no_document_complete(
+    book: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("services.retriever.collections.backup.BATCH", 1)
+    for writes in range(1, len(lines_of(book)) - 2):
+        store = LocalStore(tmp_path / str(writes))
+        async with running(settings(tmp_path), store) as client:
+            with monkeypatch.context() as patch:
+                patch.setattr(store, "write", failing_after(writes, store.write))
+                with pytest.raises(ConnectionError):
+                    await restore(store, book)
+            (document,) = (await client.get("/collections/book/documents")).json()["documents"]
+            assert document["state"] != "complete"
+            await client.post("/collections/book/documents", json=BOOK)
+            (document,) = (await client.get("/collections/book/documents")).json()["documents"]
+            info = (await client.get("/collections/book")).json()
+            assert (document["state"], document["passages"]) == ("complete", info["points"])
+
+
+async def test_a_document_that_a_backup_has_in_part_is_incomplete(book: Path, tmp_path: Path) -> None:
+    header, *points, _ = lines_of(book)
+    points.remove(next(line for line in points if json.loads(line)["payload"]["chunk"]))
+    lines = [header, *points, b'{"points":%d}' % len(points)]
+    file = damage(book, lambda _: gzip.compress(b"".join(lines)), tmp_path / "part.jsonl.gz")
+    store = LocalStore(tmp_path / "store")
+    async with running(settings(tmp_path), store) as client:
+        assert await restore(store, file) == ("book", len(points))
+        assert (await client.get("/collections/book/documents")).json()["documents"][0]["state"] != "complete"
+        await restore(store, book, replace=True)
+        assert (await client.get("/collections/book/documents")).json()["documents"][0]["state"] == "complete"
+
+
+def lines_of(file: Path) -> list[bytes]:
+    return gzip.decompress(file.read_bytes()).splitlines(keepends=True)
+
+
+def failing_after(writes: int, write: Callable[..., Awaitable[None]]) -> Callable[..., Awaitable[None]]:
+    left = iter(range(writes))
+
+    async def failing(name: str, points: Sequence[Any]) -> None:
+        if next(left, None) is None:
+            raise ConnectionError
+        await write(name, points)
+
+    return failing
 
 
 async def test_what_is_there_is_replaced_only_when_asked(filled: Path, stores: dict[str, Store]) -> None:

@@ -8,7 +8,10 @@ import httpx
 import pytest
 
 from proto.collections import FileFormat
-from services.retriever.collections.documents import passages
+from services.kit.encoder import bundled_model
+from services.retriever.chunk import Passages as Sentences
+from services.retriever.chunk import load_tokenizer
+from services.retriever.collections.documents import CHUNK_CHARS, passages
 from tests.unit.retriever.collections.test_routes import create, ingest, search
 from tests.unit.retriever.formats.files import pdf
 
@@ -134,12 +137,15 @@ async def test_fields_are_an_object_of_json(retriever: httpx.AsyncClient, shelf:
     assert 'not a JSON object of fields, such as {"year": 1864}: ' in error["message"]
 
 
-async def test_texts_are_read_in_their_charset(retriever: httpx.AsyncClient, shelf: str) -> None:
-    path = "/collections/shelf/documents/latin"
-    content, kind = "Ein Satz über Wale im Hafen.".encode("latin-1"), "text/plain; charset=latin-1"
-    assert (await retriever.put(path, content=content, headers={"content-type": kind})).status_code == 201
+@pytest.mark.parametrize(("charset", "encoding"), [("latin-1", "cp1252"), ("utf-8", "utf-16"), ("utf-8", "utf-8-sig")])
+async def test_texts_are_read_in_their_charset(
+    retriever: httpx.AsyncClient, shelf: str, charset: str, encoding: str
+) -> None:
+    path, text = "/collections/shelf/documents/charset", "Ein Satz über Wale im Hafen, 1990–1995."
+    headers = {"content-type": f"text/plain; charset={charset}"}
+    assert (await retriever.put(path, content=text.encode(encoding), headers=headers)).status_code == 201
     response = await search(retriever, "shelf", "Wale", top_n=1)
-    assert response["hits"][0]["text"] == "Ein Satz über Wale im Hafen."
+    assert response["hits"][0]["text"] == text
     assert (await retriever.delete(path)).status_code == 204
 
 
@@ -186,3 +192,27 @@ def test_bullet_lists_of_documents_are_read() -> None:
     paragraph = "A long paragraph about the club and its rules for members. " * 12
     text = f"# Fees\n\n{paragraph}\n\n- The yearly fee is 40 euros.\n- Children pay 10.\n\n{paragraph}"
     assert "The yearly fee is 40 euros." in str(passages(text, "markdown", "", True).chunks)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "shortest"),
+    [
+        ("The lighthouse was built in 1864 by Marta, and it’s “old” – very old. ", 400),
+        ("Le phare fut bâti en 1864 à côté du vieux château. ", 400),
+        ("Маяк построен в 1864 году по проекту Марты. ", 120),
+        ("这座灯塔由玛尔塔于1864年建造。", 120),
+        ("灯台は1864年にマルタが建てた。", 120),
+        ("그 등대는 1864년에 마르타가 지었다. ", 80),
+    ],
+)
+def test_passages_of_every_script_are_read_whole(sentence: str, shortest: int) -> None:
+    tokenizer = load_tokenizer(str(bundled_model() / "tokenizer.json"))
+    (*chunks, _) = passages(sentence * 80, "text", "A title", True).chunks
+    assert all(shortest <= len(chunk.text) <= CHUNK_CHARS for chunk in chunks)
+    assert max(len(tokenizer.encode(chunk.text).ids) for chunk in chunks) <= 256
+
+
+def test_passages_of_english_have_the_size_of_the_chunker() -> None:
+    text = "The lighthouse was built in 1864 by José and Zoë, and it’s “old” – very old. " * 80
+    expected = Sentences.sized(CHUNK_CHARS).chunk(text.strip()).parents
+    assert [chunk.text for chunk in passages(text, "text", "", True).chunks] == [chunk.text for chunk in expected]
