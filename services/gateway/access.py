@@ -50,6 +50,8 @@ RULES: dict[tuple[str, str], Right | None] = {
     ("GET", "/v1/batches/{batch_id}"): "ask",
     ("POST", "/v1/batches/{batch_id}/cancel"): "ask",
     ("POST", "/mcp"): "ask",
+    # As many servers' addresses end.
+    ("POST", "/mcp/"): "ask",
     ("GET", "/collections"): "ask",
     ("GET", "/collections/{name}"): "ask",
     ("POST", "/collections/{name}/search"): "ask",

@@ -166,7 +166,8 @@ def create_app(
     routes, door = APIRouter(), McpDoor()
     if settings.mcp:
         # The first, since routes are tried in turn: behind all others it took half a millisecond more.
-        routes.routes.append(Route(PATH, endpoint=door, methods=["POST"], include_in_schema=False))
+        for path in (PATH, f"{PATH}/"):
+            routes.routes.append(Route(path, endpoint=door, methods=["POST"], include_in_schema=False))
     routes.include_router(router)
     routes.include_router(openai)
     routes.include_router(batches)

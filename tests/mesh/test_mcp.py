@@ -35,6 +35,11 @@ async def client(services: Services) -> AsyncIterator[Client]:
         yield one
 
 
+async def test_its_address_may_end_in_a_slash(services: Services) -> None:
+    async with http_to(services) as http, Client(streamable_http_client(f"{URL}/", http_client=http)) as one:
+        assert len((await one.list_tools()).tools) == 3
+
+
 async def test_an_agent_asks_a_question(services: Services, client: Client) -> None:
     services.generator.reply = lambda _: "Paris"
     result = await client.call_tool("answer", {"question": "What is the capital of France?", "strategy": "closed-book"})

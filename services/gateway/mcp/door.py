@@ -53,7 +53,7 @@ class McpDoor:
             # The SDK's own refusal names no limit.
             raise BodyTooLarge(f"the body is larger than {MAX_BODY} bytes")
         app = await asyncio.shield(self._app)
-        await app(scope, receive, send)
+        await app({**scope, "path": scope.get("root_path", "") + PATH}, receive, send)
 
     async def _serve(self, state: State, ready: "asyncio.Future[Starlette]") -> None:
         """Run the server in a task of its own: its task group outlives the first request."""
