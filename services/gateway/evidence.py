@@ -13,8 +13,9 @@ from proto.collections import SearchHit
 from proto.retrieve import PassageKind, RetrievedPassage
 from services.kit.budget import Budget
 from services.kit.concurrency import all_of
-from services.kit.llm import LLM, estimate_tokens, head_by_estimate
+from services.kit.llm import LLM
 from services.kit.text.cutting import FULL_STOPS, whole_words
+from services.kit.tokens import estimate_tokens, head_by_estimate
 from services.kit.untrusted import ENDS, OPENS, fence, one_line, visible
 
 # Titles of the mesh's own sources, which a page must not claim.

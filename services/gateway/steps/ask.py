@@ -9,8 +9,9 @@ from datetime import datetime
 from services.gateway.context import Context
 from services.gateway.mesh import Mesh
 from services.kit.errors import ServiceFailure, ServiceTimeout
-from services.kit.llm import Completion, Constraint, Message, Sample, estimate_tokens
+from services.kit.llm import Completion, Constraint, Message, Sample
 from services.kit.prompts import Prompt
+from services.kit.tokens import estimate_tokens
 from services.kit.untrusted import one_line
 
 # The engine's speed is an average: calls are planned as if they took this much longer.

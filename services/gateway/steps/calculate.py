@@ -20,8 +20,9 @@ from services.gateway.evidence import CALCULATION_TITLE, Evidence
 from services.gateway.evidence import render as render_evidence
 from services.gateway.steps.ask import SPEED_MARGIN, Allowance, Request, ask, fill
 from services.gateway.steps.generate import MIN_CONTEXT_TOKENS, shorten
-from services.kit.llm import Constraint, estimate_tokens
+from services.kit.llm import Constraint
 from services.kit.prompts import Prompt
+from services.kit.tokens import estimate_tokens
 
 STEP = "calculate"
 MAX_TOKENS = 40 * MAX_LINES

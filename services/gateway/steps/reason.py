@@ -21,8 +21,9 @@ from services.gateway.run import Draft
 from services.gateway.steps.ask import SPEED_MARGIN, Allowance, Request, ask, estimate, fill, planned_s, probability
 from services.gateway.steps.generate import Hint, fit, unread
 from services.gateway.steps.summarise import summarise
-from services.kit.llm import Message, estimate_tokens
+from services.kit.llm import Message
 from services.kit.prompts import Prompt
+from services.kit.tokens import estimate_tokens
 from services.kit.untrusted import fence
 
 # The answer's are CRAG's 75 tokens. Words and not characters: a count of those takes the engine 17 s to compile

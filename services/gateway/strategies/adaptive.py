@@ -36,7 +36,8 @@ from services.gateway.steps.retrieve import RERANKING_OPTIONS, Retrieval
 from services.gateway.strategies.base import Strategy
 from services.kit.caution import Caution
 from services.kit.concurrency import both
-from services.kit.llm import Completion, Constraint, Message, Sample, estimate_tokens
+from services.kit.llm import Completion, Constraint, Message, Sample
+from services.kit.tokens import estimate_tokens
 from services.kit.untrusted import harmless
 
 # As db3, but for the ranking, the reader's say, the extractor and tables: what found most (`docs/measurements.md`).

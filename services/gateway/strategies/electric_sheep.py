@@ -41,7 +41,7 @@ from services.gateway.steps.retrieve import PAGES, RETRIEVAL_OPTIONS, Retrieval,
 from services.gateway.steps.search import with_web_pages
 from services.gateway.strategies.base import Strategy
 from services.kit.concurrency import all_of
-from services.kit.llm import estimate_tokens
+from services.kit.tokens import estimate_tokens
 
 # Sections 4.1 and 5: three sentences of 200 characters a chunk, the ten best by vectors.
 WEB = Retrieval(recall_k=10, chunker="sentence-groups", ranking="dense", extractor="trafilatura")

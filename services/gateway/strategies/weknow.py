@@ -32,7 +32,7 @@ from services.gateway.steps.self_assess import MAX_TOKENS as ASSESS_TOKENS
 from services.gateway.steps.self_assess import accepts, self_assess
 from services.gateway.strategies.base import Strategy
 from services.kit.concurrency import both, prefer
-from services.kit.llm import estimate_tokens
+from services.kit.tokens import estimate_tokens
 
 # The retriever ranks 200 candidates by BM25; its `hybrid` passes the 5 best of them and the 20 best by vectors on.
 WEB = Retrieval(

@@ -11,7 +11,8 @@ from services.gateway.evidence import Evidence, cut, cut_by_estimate, render
 from services.gateway.steps.reason import references
 from services.kit.budget import Budget
 from services.kit.client import ServiceClient, http_client
-from services.kit.llm import LLM, estimate_tokens
+from services.kit.llm import LLM
+from services.kit.tokens import estimate_tokens
 from tests.mesh.fakes import FakeGenerator, tokens
 from tests.unit.conftest import Clock
 

@@ -12,7 +12,8 @@ import pytest
 from services.kit.budget import Budget
 from services.kit.client import ServiceClient, http_client
 from services.kit.errors import BadReply, ServiceRejected, ServiceUnavailable
-from services.kit.llm import LLM, Constraint, Message, estimate_tokens, head_by_estimate
+from services.kit.llm import LLM, Constraint, Message
+from services.kit.tokens import estimate_tokens, head_by_estimate
 from tests.mesh.fakes import FakeGenerator
 from tests.unit.conftest import Clock
 
