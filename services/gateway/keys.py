@@ -231,10 +231,15 @@ class KeyRing:
         log.info("API keys read", keys=len(keys))
 
 
-def write(file: Path, keys: tuple[Key, ...], text: str = "") -> None:
-    """Replace a file at once by a text and keys: a gateway reads the old keys or the new, and no mixture."""
+def write(file: Path, keys: tuple[Key, ...]) -> None:
+    """Replace a file by keys."""
+    _replace(file, "".join(key.line() for key in keys))
+
+
+def _replace(file: Path, text: str) -> None:
+    """Replace a file at once: a gateway reads the old keys or the new, and no mixture."""
     draft = file.with_name(f".{file.name}.{os.getpid()}")
-    draft.write_text(text + "".join(key.line() for key in keys), encoding="utf-8")
+    draft.write_text(text, encoding="utf-8")
     # Digests only; and the gateway of a container is another user.
     draft.chmod(0o644)
     draft.replace(file)
@@ -262,8 +267,9 @@ def main() -> None:
             scope = Scope(collections=args.collection, rights=args.right or ["ask"], filters=args.where)
             added = Key(args.name, digest(secret), args.per_minute, scope)
             text += "" if text.endswith("\n") or not text else "\n"
-            parse(text + added.line())
-            write(args.file, (added,), text)
+            text += added.line()
+            parse(text)
+            _replace(args.file, text)
             print(secret)
         elif args.command == "revoke":
             lines = text.splitlines(keepends=True)
@@ -271,7 +277,7 @@ def main() -> None:
             kept = [line for line in lines if line.split()[:1] != [args.name]]
             if kept == lines:
                 raise KeyFileError(f"there is no key named {args.name}")
-            write(args.file, (), "".join(kept))
+            _replace(args.file, "".join(kept))
         else:
             for key in parse(text):
                 print("\t".join(filter(None, (key.name, str(key.per_minute or "default"), key.scope_text))))

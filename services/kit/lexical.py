@@ -16,6 +16,8 @@ import numpy as np
 import Stemmer
 from numpy.typing import NDArray
 
+from services.kit.text.cutting import HANGUL, UNSPACED_LETTERS
+
 # bm25s's index would use them where they are installed; its tokens, all that is used here, do not: 10 MB less. A module
 # of None cannot be imported.
 _unused: dict[str, Any] = {name: None for name in ("jax", "numba", "scipy") if name not in sys.modules}
@@ -43,11 +45,8 @@ _ACCENTS = re.compile(
 )
 # Decomposed, they would grow into the word or number beside them.
 _APART = re.compile("[¼-¾⅐-⅞℠™]")
-# Thai, Lao, Burmese, Khmer, Japanese and Chinese have no spaces between words; Korean's words end in particles.
-_UNSPACED = re.compile(
-    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3041-\u30fa\u30fc-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
-    "\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]+"
-)
+# Korean has spaces, and its words end in particles.
+_UNSPACED = re.compile(f"[{UNSPACED_LETTERS}{HANGUL}]+")
 _LETTER = re.compile(rf"\w[{_MARKS}]*")
 
 _stemmer = Stemmer.Stemmer("english")

@@ -14,8 +14,9 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, model_validator
+from pydantic import Field, JsonValue, ValidationError
 
+from proto.base import Contract
 from services.kit.budget import Budget
 from services.kit.client import ServiceClient
 from services.kit.errors import BadReply, ServiceFailure, ServiceRejected, ServiceUnavailable
@@ -110,68 +111,57 @@ class Completion:
         return self.samples[0].text
 
 
-class _Loose(BaseModel):
-    """A part of a reply: unknown fields are ignored, and `null` is "not there"."""
-
-    model_config = ConfigDict(extra="ignore", hide_input_in_errors=True)
-
-    @model_validator(mode="before")
-    @classmethod
-    def _null_means_default(cls, data: Any) -> Any:
-        return {key: value for key, value in data.items() if value is not None} if isinstance(data, dict) else data
-
-
-class _TokenLogprob(_Loose):
+class _TokenLogprob(Contract):
     logprob: float = Field(allow_inf_nan=False)
 
 
-class _Logprobs(_Loose):
+class _Logprobs(Contract):
     content: list[_TokenLogprob] | None = None
 
 
-class _ReplyMessage(_Loose):
+class _ReplyMessage(Contract):
     content: str | None = None
 
 
-class _Choice(_Loose):
+class _Choice(Contract):
     message: _ReplyMessage
     finish_reason: str | None = None
     logprobs: _Logprobs | None = None
 
 
-class _Usage(_Loose):
+class _Usage(Contract):
     prompt_tokens: int = Field(0, ge=0, le=MAX_TOKENS)
     completion_tokens: int = Field(0, ge=0, le=MAX_TOKENS)
 
 
-class _ChatReply(_Loose):
+class _ChatReply(Contract):
     model: str = ""
     choices: list[_Choice] = Field(min_length=1)
     usage: _Usage = Field(default_factory=_Usage)
 
 
-class Model(_Loose):
+class Model(Contract):
     """A model or an adapter that a server has; `parent` is the adapter's base."""
 
     id: str = Field(max_length=500)
     parent: str | None = None
 
 
-class Models(_Loose):
+class Models(Contract):
     """`GET /v1/models`."""
 
     data: list[Model] = Field(min_length=1)
 
 
-class _Tokenized(_Loose):
+class _Tokenized(Contract):
     tokens: list[int]
 
 
-class _Detokenized(_Loose):
+class _Detokenized(Contract):
     prompt: str
 
 
-_Reply = TypeVar("_Reply", bound=_Loose)
+_Reply = TypeVar("_Reply", bound=Contract)
 
 
 class LLM:
