@@ -4,6 +4,8 @@ import json
 import re
 from collections.abc import Sequence
 
+from sqlglot import exp
+
 from services.kg.generate.rules.roles import Roles
 from services.kg.generate.rules.tokens import Superlative
 from services.kg.language.catalogue import NUMERIC
@@ -105,4 +107,4 @@ def _name(name: str) -> str:
 
 
 def _text(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
+    return exp.Literal.string(text).sql()
