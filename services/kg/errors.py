@@ -1,12 +1,11 @@
 """The errors of a program, as one tree:
 
-KgError
+KgError                  itself: the graph has no row from which the answer could be computed
 ├── LanguageError        the text of a statement is not in the language, or names what is not in the catalogue
 │   ├── ParseError       not a statement
 │   └── UnknownName      a function or parameter that the catalogue does not have
 │       └── UnknownKey   a key that the function does not have
 ├── NoEntity             a name that the graph does not know, or that could be several
-├── NothingKnown         the graph has no row from which the answer could be computed
 ├── ExecutionTimeout     the store took longer than allowed
 └── StoreError           the store is missing, corrupt or of another version
 """
@@ -48,10 +47,6 @@ class NoEntity(KgError):
         fault = "could be several" if ambiguous else "is not in the knowledge graph"
         super().__init__(f'"{name}" {fault}{near}', expected=candidates)
         self.status = "ambiguous" if ambiguous else "no_entity"
-
-
-class NothingKnown(KgError):
-    """`status` stays `empty`."""
 
 
 class ExecutionTimeout(KgError):

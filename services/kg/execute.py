@@ -12,7 +12,7 @@ from sqlalchemy.exc import DBAPIError
 from proto.kg import KgStatus
 from services.kg.compile import MAX_ROWS, Compiler
 from services.kg.entities import NameIndex
-from services.kg.errors import ExecutionTimeout, KgError, NothingKnown, ParseError
+from services.kg.errors import ExecutionTimeout, KgError, ParseError
 from services.kg.language.bind import BoundCall, BoundCombine, BoundGroup, BoundQuery, BoundWhere
 from services.kg.language.catalogue import NUMERIC, Catalogue, Function, Key
 from services.kg.language.parse import Parsed, parse_each
@@ -163,16 +163,16 @@ class _Run:
         """Refuse a count of 0 that says nothing.
 
         Raises:
-            NothingKnown: of a name there is no row, or a table of a domain of one's own begins later.
+            KgError: of a name there is no row, or a table of a domain of one's own begins later.
         """
         if not self._has_rows(rows):
             names = ", ".join(entity.surface for entity in self._findings.entities)
-            raise NothingKnown(f"nothing is known that could be counted: {names}")
+            raise KgError(f"nothing is known that could be counted: {names}")
         for key, end in rows.periods:
             column = view_of(rows.function.view).c[key]
             first = self._connection.scalar(select(func.min(column)))
             if first is not None and str(first) >= end:
-                raise NothingKnown(f"what is known has its {key} from {first} on")
+                raise KgError(f"what is known has its {key} from {first} on")
 
     def _has_rows(self, rows: Rows) -> bool:
         """Whether the graph has a row of each entity: only then is a count of 0 a fact about it."""
@@ -306,7 +306,7 @@ class _Run:
         outcomes = [self._fetch("", query, self._compiler.compile(query)) for query in bound.queries]
         for one in outcomes:
             if one.value is None and len({row.get(one.shown[-1]) for row in one.rows}) > 1:
-                raise NothingKnown(f"{bound.how} is of two values, and one side has {one.total}")
+                raise KgError(f"{bound.how} is of two values, and one side has {one.total}")
         values = [one.rows[0].get(one.shown[-1]) if one.value is None and one.rows else one.value for one in outcomes]
         rows = tuple(one.rows[0] for one in outcomes if one.rows)
         value, last = combined(bound.how, values), outcomes[-1]

@@ -1,6 +1,6 @@
 """A domain's folder: its files, checked by models, with the places of faults."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from importlib.resources import files
 from importlib.resources.abc import Traversable
@@ -50,10 +50,16 @@ class BrokenDomain(ValueError):
 class BrokenPart(ValueError):
     """A fault in a part of a file; `place` leads to it from that part, `line` counts from 0 within its text."""
 
-    def __init__(self, reason: str, *place: str, line: int = 0) -> None:
+    def __init__(self, reason: str, *place: str | int, line: int = 0) -> None:
         super().__init__(reason)
         self.place = place
         self.line = line
+
+
+def check_name(name: str, options: Collection[str], what: str, *place: str) -> None:
+    """Check that a name in a file is one of those that there are; BrokenPart if not."""
+    if name not in options:
+        raise BrokenPart(f"there is no {what} {name}; there are {', '.join(sorted(options)) or 'none'}", *place)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from sqlalchemy import Table
 
 from services.kg.definition import clauses
-from services.kg.definition.folder import BrokenPart, Folder, Part
+from services.kg.definition.folder import BrokenPart, Folder, Part, check_name
 from services.kg.definition.schema import FunctionPart, KeyPart, Member, ParameterPart, Words
 from services.kg.definition.views import Sources, read_query, select_of
 from services.kg.definition.vocabulary import Vocabulary
@@ -47,11 +47,11 @@ class Builder:
 
     def _key(self, name: str, part: KeyPart, columns: frozenset[str]) -> Key:
         place = ("keys", name)
-        _check_name(name, columns, "column of the view", *place)
+        check_name(name, columns, "column of the view", *place)
         if part.kind is not None:
-            _check_name(part.kind, self.kinds, "kind", *place, "kind")
+            check_name(part.kind, self.kinds, "kind", *place, "kind")
         if part.id is not None:
-            _check_name(part.id, columns, "column of the view", *place, "id")
+            check_name(part.id, columns, "column of the view", *place, "id")
         values: dict[str, Any] = {"kind": part.type, "entity": part.kind or "", "id_column": part.id or ""}
         values |= {"compare": self._compare(name, part, columns), "spell": part.spell or ""}
         return build(Key, part, name=name, **values)
@@ -65,7 +65,7 @@ class Builder:
                 clause = clauses.is_member(self._table(member, columns, *place), member.on, member.column)
             case Words() as words:
                 column = words.column or name
-                _check_name(column, columns, "column of the view", *place, "column")
+                check_name(column, columns, "column of the view", *place, "column")
                 if isinstance(words.vocabulary, str):
                     vocabulary, _ = self.folder.model(words.vocabulary, Vocabulary)
                 else:
@@ -76,21 +76,21 @@ class Builder:
         return clauses.comparison(clause)
 
     def _table(self, member: Member, columns: frozenset[str], *place: str) -> Table:
-        _check_name(member.member, self.sources.tables, "table", *place, "member")
+        check_name(member.member, self.sources.tables, "table", *place, "member")
         table = self.sources.tables[member.member]
         for own in (member.column, *member.on):
-            _check_name(own, table.c.keys(), f"column of {table.name}", *place)
+            check_name(own, table.c.keys(), f"column of {table.name}", *place)
         for of_view in member.on.values():
-            _check_name(of_view, columns, "column of the view", *place, "on")
+            check_name(of_view, columns, "column of the view", *place, "on")
         return table
 
     def _parameter(self, name: str, part: ParameterPart, columns: frozenset[str]) -> Parameter:
         place = ("parameters", name)
         for kind in part.kinds:
-            _check_name(kind, self.kinds, "kind", *place, "kinds")
+            check_name(kind, self.kinds, "kind", *place, "kinds")
         for column in (part.column, part.text_column, part.like):
             if column is not None:
-                _check_name(column, columns, "column of the view", *place)
+                check_name(column, columns, "column of the view", *place)
         clause = None
         if part.through is not None:
             table = self._table(part.through, columns, *place, "through")
@@ -117,14 +117,14 @@ def check_facets(functions: Mapping[str, Function], name: str) -> None:
     about = next((one for one in functions[name].parameters[:1] if one.entities), None)
     for facet, one in functions[name].facets.items():
         place = ("facets", facet)
-        _check_name(one.function, functions, "function", *place, "function")
+        check_name(one.function, functions, "function", *place, "function")
         taken = functions[one.function].parameters
         if about and not any(other.name == about.name or other.entities == about.entities for other in taken):
             raise BrokenPart(f"{one.function} takes no {about.name}, which {name} is about", *place, "function")
         keys = {key.name for key in functions[one.function].keys}
         for field, named in (("show", one.show), ("where", one.where)):
             for key in named:
-                _check_name(key, keys, f"key of {one.function}", *place, field)
+                check_name(key, keys, f"key of {one.function}", *place, field)
 
 
 def _check(part: FunctionPart, columns: frozenset[str]) -> None:
@@ -143,9 +143,4 @@ def _check(part: FunctionPart, columns: frozenset[str]) -> None:
     ]
     for field, names, options, what in fields_of_names:
         for name in names:
-            _check_name(name, options, what, field)
-
-
-def _check_name(name: str, options: Any, what: str, *place: str) -> None:
-    if name not in options:
-        raise BrokenPart(f"there is no {what} {name}; there are {', '.join(sorted(options))}", *place)
+            check_name(name, options, what, field)

@@ -1,21 +1,17 @@
-"""The client of the CRAG mock API: its calls are a table in each domain's folder, `calls.yaml`."""
+"""The client of the CRAG mock API."""
 
 import asyncio
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any
 
-from pydantic import ConfigDict, RootModel
-
-from services.kg.language.catalogue import Catalogue
 from services.kit.budget import Budget
 from services.kit.client import ServiceClient
 from services.kit.concurrency import all_of
 from services.kit.errors import ServiceFailure, ServiceRejected
 from services.kit.telemetry import log
 
-FILE: Final = "calls.yaml"
 # Requests at a time; the mock API answers one after the other.
 CONCURRENCY = 16
 # For one request; searches scan the whole corpus.
@@ -23,27 +19,6 @@ CALL_CAP_S = 5.0
 # For putting and indexing the results.
 RESERVE_S = 0.4
 MAX_REQUESTS = 400
-
-_TYPES: Mapping[str, type | tuple[type, ...]] = {"text": str, "integer": int, "texts": list}
-
-
-class CallsFile(RootModel[dict[str, dict[str, str]]]):
-    """Path -> fields of the body with their types."""
-
-    model_config = ConfigDict(frozen=True)
-
-
-def calls_of(catalogue: Catalogue) -> dict[str, dict[str, str]]:
-    """All calls of the bundled domains.
-
-    Raises:
-        BrokenDomain: a table of them is not valid.
-    """
-    calls: dict[str, dict[str, str]] = {}
-    for domain in catalogue.domains.values():
-        if domain.bundled and (file := domain.folder.read(FILE, CallsFile)):
-            calls |= file.root
-    return calls
 
 
 @dataclass(slots=True)
@@ -58,21 +33,15 @@ class LiveReport:
 class MockApi:
     """Calls the API, a few at a time, until the budget nearly ends."""
 
-    def __init__(self, client: ServiceClient, calls: Mapping[str, Mapping[str, str]], budget: Budget) -> None:
+    def __init__(self, client: ServiceClient, budget: Budget) -> None:
         self.report = LiveReport()
         self.error: ServiceFailure | None = None
         self._client = client
-        self._calls = calls
         self._budget = budget
         self._slots = asyncio.Semaphore(CONCURRENCY)
 
     async def call(self, name: str, **args: object) -> Any:
-        """The result; None if there is none, no answer came, or one question may fetch no more.
-
-        Raises:
-            ValueError: the API has no such call, or it takes other arguments.
-        """
-        self._check(name, args)
+        """The result; None if there is none, no answer came, or one question may fetch no more."""
         async with self._slots:
             allow = self._budget.allow(CALL_CAP_S, reserve_s=RESERVE_S)
             if allow <= 0 or self.report.requests >= MAX_REQUESTS:
@@ -93,18 +62,6 @@ class MockApi:
     async def call_each(self, name: str, field: str, values: Iterable[object], **args: object) -> list[Any]:
         """Results of one call a value, in order."""
         return await all_of(self.call(name, **{field: value}, **args) for value in values)
-
-    def _check(self, name: str, args: Mapping[str, object]) -> None:
-        if name not in self._calls:
-            raise ValueError(f"the API has no call {name}")
-        fields = self._calls[name]
-        needed = {field for field, kind in fields.items() if not kind.endswith("?")}
-        if not needed <= args.keys() <= fields.keys():
-            raise ValueError(f"{name} takes {', '.join(fields) or 'nothing'}, not {', '.join(args) or 'nothing'}")
-        for field_, value in args.items():
-            kind = fields[field_].removesuffix("?")
-            if not isinstance(value, _TYPES[kind]):
-                raise ValueError(f"{name}: {field_} is {kind}")
 
 
 def _result(reply: bytes) -> Any:

@@ -24,7 +24,7 @@ from sqlalchemy import Engine, StaticPool, create_engine
 
 from services.kg.domains import CATALOGUE
 from services.kg.entities import NameIndex
-from services.kg.live.api import LiveReport, MockApi, calls_of
+from services.kg.live.api import LiveReport, MockApi
 from services.kg.load.errors import BadRow
 from services.kg.load.graph import Graph
 from services.kg.load.mapper import Action
@@ -100,7 +100,7 @@ async def fill(
     Raises:
         ServiceFailure: no request got an answer.
     """
-    api = MockApi(client, _calls(), budget)
+    api = MockApi(client, budget)
     live = Live(engine, api, lookup, query_time)
     await import_module(f"services.kg.domains.{lookup.domain}.live").fetch(live)
     if api.error and len(api.report.failed) == api.report.requests:
@@ -110,15 +110,10 @@ async def fill(
 
 
 def prepare() -> None:
-    """Read the calls and mappings of the domains' folders, which takes a second."""
-    for name in {call.partition("/")[0] for call in _calls()}:
+    """Import what the domains call, and read their mappings, which takes a second."""
+    for name in CATALOGUE.domains:
         import_module(f"services.kg.domains.{name}.live")
         _actions(name)
-
-
-@lru_cache(maxsize=1)
-def _calls() -> dict[str, dict[str, str]]:
-    return calls_of(CATALOGUE)
 
 
 @lru_cache(maxsize=8)

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from sqlalchemy import Column, Table
 
+from services.kg.definition.folder import BrokenPart, check_name
 from services.kg.load.errors import BadRow
 from services.kg.load.graph import Graph, Row
 from services.kg.load.mapping import Constant, Entity, From, Occurrence, Part, Rule, Slug, Text, Value
@@ -34,9 +35,6 @@ from services.kg.load.transforms import Transform
 from services.kg.load.values import leniently, text, whole
 
 T = TypeVar("T")
-
-# The fields that `values` names by default.
-_CONVERTED = frozenset({"value", "date", "at"})
 
 # A function of a domain, which puts rows made of a record's columns.
 Put = Callable[[Writer, Row], None]
@@ -77,31 +75,23 @@ class Action:
             part(scope)
 
 
-class Misplaced(ValueError):
-    """A rule names something that does not exist; `place` is where in the rule."""
-
-    place: tuple[str | int, ...] = ()
-
-
-def named(options: Mapping[str, T], name: str, lack: str) -> T:
-    """The option of that name; raises Misplaced, which begins with `lack`, if there is none."""
-    if name not in options:
-        raise Misplaced(f"{lack} {name!r}: {', '.join(options)}")
+def named(options: Mapping[str, T], name: str, what: str) -> T:
+    """The option of that name; BrokenPart if there is none."""
+    check_name(name, options, what)
     return options[name]
 
 
 def column_named(table: Table, name: str) -> Column[Any]:
-    """The column of that name; raises Misplaced if the table has none."""
-    return named(dict(table.c.items()), name, f"table {table.name} has no column")
+    """The column of that name; BrokenPart if the table has none."""
+    return named(dict(table.c.items()), name, f"column of {table.name}")
 
 
 @contextmanager
 def _within_rule(*place: str | int) -> Iterator[None]:
     try:
         yield
-    except Misplaced as error:
-        error.place = (*place, *error.place)
-        raise
+    except BrokenPart as error:
+        raise BrokenPart(str(error), *place, *error.place) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +119,7 @@ class Compiler:
         """The action of the rule.
 
         Raises:
-            Misplaced: it names a table, column, kind, transform, function or variable that does not exist.
+            BrokenPart: it names a table, column, kind, transform, function or variable that does not exist.
         """
         when = {name: value if isinstance(value, tuple) else (value,) for name, value in self.rule.when.items()}
         deciding = [(name, leniently(field_of_record(name))) for name in when]
@@ -161,7 +151,7 @@ class Compiler:
     def _fields(self, names: Sequence[str]) -> list[Read]:
         for name in names:
             if is_variable(name) and name != "$place" and name[1:] not in self.rule.let:
-                raise Misplaced(f"there is no {name}: `let` names {', '.join(self.rule.let) or 'nothing'}")
+                raise BrokenPart(f"there is no {name}: `let` names {', '.join(self.rule.let) or 'nothing'}")
         return [field_of(name) for name in names]
 
     def _optional(self, value: Value | None) -> Read | None:
@@ -169,7 +159,7 @@ class Compiler:
 
     def _from(self, value: From) -> Read:
         reads = self._fields(value.fields)
-        transforms = [named(self.schema.transforms, name, "there is no transform") for name in value.transforms]
+        transforms = [named(self.schema.transforms, name, "transform") for name in value.transforms]
         condition = self._optional(value.condition)
         name, otherwise = value.fields[0], value.otherwise
         if len(reads) == 1 and not transforms and not condition and otherwise is None:
@@ -189,7 +179,7 @@ class Compiler:
         return read
 
     def _entity(self, value: Entity) -> Read:
-        kind = named(self.schema.kinds, value.kind, "there is no kind")
+        kind = named(self.schema.kinds, value.kind, "kind")
         table = self.schema.tables[kind.table]
         title = table.c[kind.title]
         name = self._typed(title, value.name)
@@ -230,7 +220,7 @@ class Compiler:
             try:
                 return convert(read(scope))
             except BadRow as error:
-                raise BadRow(place if error.field in _CONVERTED else error.field, error.reason) from None
+                raise BadRow(error.field or place, error.reason) from None
 
         return typed
 
@@ -281,7 +271,7 @@ class Compiler:
         needed = required(table)
         missing = [name for name in needed if name not in columns and not (own and own[0].title == name)]
         if missing:
-            raise Misplaced(f"table {table.name} needs {', '.join(missing)}")
+            raise BrokenPart(f"table {table.name} needs {', '.join(missing)}")
         places = {name: place_of(part.columns[name]) or name for name in needed if name in part.columns}
         absent = [(self._table_named(name), names) for name, names in part.absent.items()]
         name, fill = table.name, part.fill
@@ -302,7 +292,7 @@ class Compiler:
         return put
 
     def _table_named(self, name: str) -> Table:
-        return named(self.schema.tables, name, f"domain {self.schema.name} has no table")
+        return named(self.schema.tables, name, "table")
 
     def _own_title(self, table: Table, part: Part) -> tuple[KindTable, Read] | None:
         """The kind of the entities whose own rows these are, and the reader of their names.
@@ -319,7 +309,7 @@ class Compiler:
         return None
 
     def _record(self, part: Part) -> Callable[[Scope], None]:
-        function = named(self.schema.records, part.record or "", f"domain {self.schema.name} has no record")
+        function = named(self.schema.records, part.record or "", "record")
         columns = {name: self.value(value) for name, value in part.columns.items()}
         fill = {"fill": part.fill}
         return lambda scope: function(scope.writer, {name: read(scope) for name, read in columns.items()} | fill)

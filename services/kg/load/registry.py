@@ -15,9 +15,10 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import Field
 from sqlalchemy import select
 
+from services.kg.definition.folder import Part
 from services.kg.load.errors import BadRow
 from services.kg.load.graph import Graph, Row
 from services.kg.load.identity import slug
@@ -27,16 +28,14 @@ from services.kg.store.names import normalise
 Spellings = Callable[[str, str], Iterable[tuple[str, float]]]
 
 
-class Identity(BaseModel):
+class Identity(Part):
     """How entities of a kind are identified."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     apart: str | None = None  # the column, a date, that tells entities of one name apart
     of: bool = False  # identifiers are made of the owner's name and its own
     prefix: str = ""  # of new identifiers
-    columns: dict[str, str | int | float | bool] = {}  # what all entities of the kind have in their table
-    same: dict[str, str] = {}  # slugs of other spellings -> the slug
+    columns: dict[str, str | int | float | bool] = Field(default_factory=dict)  # of all entities in their table
+    same: dict[str, str] = Field(default_factory=dict)  # slugs of other spellings -> the slug
     new: str | None = None  # the pattern of names that may become an entity and its identifier; else all may
     # An entity that was identified by its name becomes the one of that name that a source numbers.
     merge: bool = False

@@ -2,18 +2,18 @@
 
 import hashlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
 
-from pydantic import ConfigDict, RootModel
+from pydantic import RootModel
 from sqlalchemy import Table
 
-from services.kg.definition.folder import BrokenDomain, Folder
+from services.kg.definition.folder import BrokenDomain, BrokenPart, Folder
 from services.kg.language.catalogue import Catalogue, Domain
 from services.kg.load.errors import BadMapping
-from services.kg.load.mapper import Action, Compiler, Filter, Misplaced, Schema, column_named, named
+from services.kg.load.mapper import Action, Compiler, Filter, Schema, column_named, named
 from services.kg.load.mapping import Source
 from services.kg.load.registry import Identity, KindTable
 from services.kg.load.transforms import TRANSFORMS
@@ -25,7 +25,7 @@ IDENTITY = "identity.yaml"
 
 
 class _Identities(RootModel[dict[str, Identity]]):
-    model_config = ConfigDict(frozen=True)
+    """By kind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +36,11 @@ class MappingFile:
     source: Source
     actions: tuple[Action, ...]
     digest: str
-    through: Filter | None = None
-    bundled: bool = True
+    through: Filter | None
+    bundled: bool
 
 
-def read_mapping(schema: Schema, folder: Folder, file: str, name: str) -> MappingFile:
+def read_mapping(schema: Schema, folder: Folder, file: str, name: str, *, bundled: bool = True) -> MappingFile:
     """The mapping in a file.
 
     Raises:
@@ -53,14 +53,14 @@ def read_mapping(schema: Schema, folder: Folder, file: str, name: str) -> Mappin
     for number, rule in enumerate(source.all_rules()):
         try:
             actions.append(Compiler(schema, rule).action())
-        except Misplaced as error:
+        except BrokenPart as error:
             steps = ("rules", number, *error.place) if source.rules else ("tables", *error.place[1:])
             raise BrokenDomain(schema.name, [content.fault(steps, str(error))]) from None
     if source.through and source.through not in schema.filters:
         raise BrokenDomain(schema.name, [content.fault(("through",), f"there is no filter {source.through!r}")])
     through = schema.filters[source.through] if source.through else None
     digest = hashlib.sha256(folder.text(file).encode()).hexdigest()
-    return MappingFile(name, source, tuple(actions), digest, through)
+    return MappingFile(name, source, tuple(actions), digest, through, bundled)
 
 
 class Sources:
@@ -69,9 +69,7 @@ class Sources:
     def __init__(self, catalogue: Catalogue) -> None:
         self.schemas = {domain.name: schema_of(domain) for domain in catalogue.domains.values()}
         self.mappings = tuple(
-            replace(mapping, bundled=domain.bundled)
-            for domain in catalogue.domains.values()
-            for mapping in _mappings(domain, self.schemas[domain.name])
+            mapping for domain in catalogue.domains.values() for mapping in _mappings(domain, self.schemas[domain.name])
         )
         self.tables: dict[str, Table] = {}
         self.kinds: dict[str, KindTable] = {}
@@ -137,10 +135,10 @@ def _identities(domain: Domain) -> Mapping[str, Identity]:
     model, content = domain.folder.model(file, _Identities)
     for name, identity in model.root.items():
         try:
-            kind = named(domain.kinds, name, "there is no kind")
+            kind = named(domain.kinds, name, "kind")
             for column in filter(None, (*identity.columns, identity.apart)):
                 column_named(domain.tables[kind.table], column)
-        except Misplaced as error:
+        except BrokenPart as error:
             raise BrokenDomain(domain.name, [content.fault((name,), str(error))]) from None
     return model.root
 
@@ -150,4 +148,4 @@ def _mappings(domain: Domain, schema: Schema) -> Iterator[MappingFile]:
     for file in sorted(place.iterdir(), key=lambda one: one.name) if place.is_dir() else ():
         name, _, ending = file.name.rpartition(".")
         if ending in {"yaml", "yml"} and file.name != IDENTITY and not name.startswith("."):
-            yield read_mapping(schema, domain.folder, f"{SOURCES}/{file.name}", name)
+            yield read_mapping(schema, domain.folder, f"{SOURCES}/{file.name}", name, bundled=domain.bundled)

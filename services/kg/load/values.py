@@ -1,6 +1,6 @@
 """Readers of values as sources write them: dates, numbers and texts, with null for unknown.
 
-They raise BadRow for a value of another type.
+They raise BadRow for a value of another type, of the field that the caller names.
 """
 
 import math
@@ -68,18 +68,20 @@ def needed(row: Mapping[str, Any], field: str) -> str:
     return plain
 
 
-def day(value: object, field: str = "date") -> str | None:
+def day(value: object, field: str = "") -> str | None:
     """A date in ISO 8601, complete or not: "2003-04-21", "2003-04", "2003"; null for an empty value.
 
     Also reads 20240228, 2024-2-8 and dates with a time of day.
     """
+    return _parsed(value, field, _iso, "date")
+
+
+def _parsed(value: object, field: str, parse: Callable[[str], str | None], what: str) -> str | None:
     plain = text(value)
-    if plain is None:
-        return None
-    iso = _iso(plain)
-    if iso is None:
-        raise BadRow(field, f"{plain[:40]!r} is no date")
-    return iso
+    parsed = parse(plain) if plain is not None else None
+    if plain is not None and parsed is None:
+        raise BadRow(field, f"{plain[:40]!r} is no {what}")
+    return parsed
 
 
 @lru_cache(maxsize=65_536)
@@ -98,19 +100,13 @@ def _iso(plain: str) -> str | None:
     return "-".join([f"{parts[0]:04d}", *(f"{part:02d}" for part in parts[1:])])
 
 
-def written_day(value: object, field: str = "date", *, day_first: bool) -> str | None:
+def written_day(value: object, *, day_first: bool) -> str | None:
     """A day as people write it, in ISO 8601: "3/9/2016", "14 March 2019", "Mar 14, 2019"; null for an empty value.
 
     Args:
         day_first: whether the first of two numbers is the day where each may be the month.
     """
-    plain = text(value)
-    if plain is None:
-        return None
-    iso = _written(plain, day_first)
-    if iso is None:
-        raise BadRow(field, f"{plain[:40]!r} is no day")
-    return iso
+    return _parsed(value, "", lambda plain: _written(plain, day_first), "day")
 
 
 @lru_cache(maxsize=65_536)
@@ -122,7 +118,7 @@ def _written(plain: str, day_first: bool) -> str | None:
     return days[-1 if day_first else 0].isoformat() if days else None
 
 
-def moment(value: object, field: str = "at") -> str:
+def moment(value: object, field: str = "") -> str:
     """ "2024-02-28 10:49:00 EST" as "2024-02-28T10:49:00": local time in the table's zone."""
     match = _MOMENT.fullmatch(str(value or "").strip())
     if not match:
@@ -132,7 +128,7 @@ def moment(value: object, field: str = "at") -> str:
     return f"{of_day}T{minutes}:{seconds or '00'}"
 
 
-def number(value: object, field: str = "value") -> float | None:
+def number(value: object, field: str = "") -> float | None:
     """A finite number; null for an empty value, signs that mean it, and infinities, which are divisions by zero."""
     if type(value) is float:
         return value if math.isfinite(value) else None
@@ -154,10 +150,10 @@ def number(value: object, field: str = "value") -> float | None:
     return result if math.isfinite(result) else None
 
 
-def amount(value: object, field: str = "value") -> float | None:
+def amount(value: object) -> float | None:
     """The figure of an amount with its currency or unit, see `parts_of_amount`; null for an empty value."""
     parts = parts_of_amount(value.strip()) if isinstance(value, str) else None
-    return number(value if parts is None else parts[0], field)
+    return number(value if parts is None else parts[0])
 
 
 def parts_of_amount(plain: str) -> tuple[str, str, str] | None:
@@ -169,7 +165,7 @@ def parts_of_amount(plain: str) -> tuple[str, str, str] | None:
     return None if match is None else (f"{match[1]}{match[3]}", match[2], match[4] or "")
 
 
-def whole(value: object, field: str = "value") -> int | None:
+def whole(value: object, field: str = "") -> int | None:
     """A whole number, as `number`; BadRow beyond 64 bits."""
     if isinstance(value, int) and not isinstance(value, bool):
         result = value
@@ -183,7 +179,7 @@ def whole(value: object, field: str = "value") -> int | None:
     return result
 
 
-def truth(value: object, field: str = "value") -> bool:
+def truth(value: object, field: str = "") -> bool:
     """A truth value in words or numbers; "False" and "" are false."""
     plain = str(value).strip().casefold()
     if plain in {"true", "1", "yes", "y", "won", "winner"}:

@@ -218,16 +218,16 @@ def test_a_field_that_a_csv_file_lacks_stops_the_load(store: Engine, tmp_path: p
     ("text", "line", "says"),
     [
         ("domain: cooking\ntables: [{table: a, columns: {b: c}}]", 1, "there is no domain 'cooking'"),
-        ("domain: movie\ntables:\n- table: recipe\n  columns: {a: b}", 3, "no table 'recipe'"),
-        ("domain: movie\ntables:\n- table: movie\n  columns:\n    movie_id: a\n    tint: c", 6, "no column 'tint'"),
+        ("domain: movie\ntables:\n- table: recipe\n  columns: {a: b}", 3, "no table recipe"),
+        ("domain: movie\ntables:\n- table: movie\n  columns:\n    movie_id: a\n    tint: c", 6, "of movie tint"),
         ("domain: movie\ntables: [{table: movie, columns: {movie_id: a}}]", 2, "needs title"),
         ("domain: movie\ntables:\n- table: movie\n  columns:\n    title: a\n    movie_id: {eval: '1'}", 6, "eval"),
         ("domain: movie\ntables: [{table: movie, columns: {movie_id: a, title: b}, where: c}]", 2, "where"),
-        ("domain: movie\ntables: [{table: name, columns: {name_id: a}}]", 2, "no table 'name'"),
+        ("domain: movie\ntables: [{table: name, columns: {name_id: a}}]", 2, "no table name"),
         ("domain: movie\ntables:\n- table: movie\n  columns:\n    title: {from: b, as: eval}", 5, "no transform"),
         ("domain: movie\ntables:\n- table: movie\n  columns:\n    movie_id: $x\n    title: b", 5, "there is no $x"),
-        ("domain: movie\ntables: [{table: movie, columns: {movie_id: {entity: team, name: a}}}]", 2, "no kind 'team'"),
-        ("domain: movie\ntables: [{record: recipe, columns: {a: b}}]", 2, "no record 'recipe'"),
+        ("domain: movie\ntables: [{table: movie, columns: {movie_id: {entity: team, name: a}}}]", 2, "no kind team"),
+        ("domain: movie\ntables: [{record: recipe, columns: {a: b}}]", 2, "no record recipe"),
         ("domain: movie\nthrough: sieve\ntables: [{table: movie, columns: {movie_id: a, title: b}}]", 2, "no filter"),
         ("domain: movie", 1, "either `tables` or `rules`"),
         ("!!python/object/apply:os.system ['true']", 1, "is no tag"),
@@ -308,11 +308,11 @@ def test_a_domain_of_one_s_own_is_filled_from_csv(store: Engine, own: pathlib.Pa
 
 def test_a_broken_source_of_a_domain_is_named(store: Engine, own: pathlib.Path, tmp_path: pathlib.Path) -> None:
     write_lines(own / "peaks" / "sources", "peaks.yaml", PEAKS.replace("name: Mountain\n", "title: Mountain\n"))
-    with pytest.raises(BadMapping, match=r"peaks\.yaml, line 7, tables\.0\.columns\.title: .* no column 'title'"):
+    with pytest.raises(BadMapping, match=r"peaks\.yaml, line 7, tables\.0\.columns\.title: .* no column of peak title"):
         load(write_lines(tmp_path, "list.csv", *CSV), store, catalogue=read_catalogue(CATALOGUE, own))
     write_lines(own / "peaks" / "sources", "peaks.yaml", PEAKS)
     write_lines(own / "peaks" / "sources", "identity.yaml", "peak: {apart: born}")
-    with pytest.raises(BadMapping, match=r"identity\.yaml, line 1.* no column 'born'"):
+    with pytest.raises(BadMapping, match=r"identity\.yaml, line 1.* no column of peak born"):
         load(write_lines(tmp_path, "list.csv", *CSV), store, catalogue=read_catalogue(CATALOGUE, own))
 
 
