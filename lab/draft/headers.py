@@ -3,7 +3,7 @@
 import re
 
 from lab.draft.vocabulary import abbreviations
-from services.kit.text.folding import without_accents
+from services.kit.text.folding import UNDECOMPOSED, without_accents
 from services.kit.text.vocabulary import SYMBOLS
 
 MAX_NAME = 40
@@ -22,8 +22,7 @@ _EVERY = re.compile(r"/ ?(?=(?:day|head|hour|hr|mo|month|night|person|week|wk|ye
 _NUMBER_SIGN = re.compile(r"(?<=\w) ?[#№]$|\bn[º°]", re.IGNORECASE)
 _DOTTED = re.compile(r"([a-z]+)\.")
 _LETTERS = str.maketrans(
-    {"ø": "o", "ł": "l", "ß": "ss", "æ": "ae", "œ": "oe", "²": "2", "³": "3", "%": " percent "}
-    | {sign: f" {word} " for sign, word in _CURRENCIES.items()}
+    {**UNDECOMPOSED, "²": "2", "³": "3", "%": " percent "} | {sign: f" {word} " for sign, word in _CURRENCIES.items()}
 )
 
 
@@ -62,5 +61,5 @@ def abbreviated(header: str) -> str:
 def ascii_words(text: str) -> str:
     """The words of a text in ASCII letters and digits, signs of currencies and percent as words, joined by `_`."""
     text = _NUMBER_SIGN.sub(" no ", text)
-    letters = _BY.sub(r"\1 per ", text).translate(_LETTERS).casefold()
+    letters = _BY.sub(r"\1 per ", text).casefold().translate(_LETTERS)
     return _GAPS.sub("_", without_accents(letters)).strip("_")

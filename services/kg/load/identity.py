@@ -4,11 +4,10 @@ import hashlib
 import re
 from functools import lru_cache
 
-from services.kit.text.folding import without_accents
+from services.kit.text.folding import UNDECOMPOSED, without_accents
 
 MAX_SLUG = 96
-# Letters that Unicode does not decompose.
-_LETTERS = str.maketrans({"ø": "o", "đ": "d", "ł": "l", "ß": "ss", "æ": "ae", "œ": "oe", "ð": "d", "þ": "th", "ı": "i"})
+_LETTERS = str.maketrans(UNDECOMPOSED)
 _SILENT = str.maketrans("", "", "'’‘`´ʻʼ.")
 _AND = re.compile(r"\s*&\s*|\s+\+\s+")
 _GAPS = re.compile(r"[\W_]+")

@@ -70,6 +70,7 @@ def test_the_narrowest_type_of_all_values_is_taken(values: tuple[str, ...], type
     [
         ("Area (km²)", "area_km2"),
         ("Größe", "grosse"),
+        ("Øre", "ore"),
         ("2023 sales", "n2023_sales"),
         ("Share %", "share_percent"),
         ("---", ""),
