@@ -116,14 +116,20 @@ class _Run:
     def _fetch(self, source: str, query: BoundQuery, rows: Rows) -> Outcome:
         function = rows.function
         shown = rows.shown or tuple(function.key(name) for name in rows.default or function.default)
-        if query.aggregate in ("avg", "sum", "min", "max"):
-            return self._aggregated(source, query.aggregate, rows, shown)
-        lines, total = self._lines(rows, shown, note_ties=query.aggregate is None)
-        total = self._stated_or(rows, query, total)
-        counted = query.aggregate == "len"
-        if counted and total == 0:
-            self._require_known(rows)
-        return self._outcome(source, query.aggregate, function, shown, lines, total, total if counted else None)
+        return self._listed_or_computed(source, query.aggregate, rows, shown, query)
+
+    def _listed_or_computed(
+        self, source: str, how: Aggregate | None, rows: Rows, shown: tuple[Key, ...], query: BoundQuery | None
+    ) -> Outcome:
+        """The outcome of rows; of a program's `query` what the source states counts too, and a 0 must say something."""
+        if how not in (None, "len"):
+            return self._aggregated(source, how, rows, shown)
+        lines, total = self._lines(rows, shown, note_ties=how is None)
+        if query is not None:
+            total = self._stated_or(rows, query, total)
+            if how and total == 0:
+                self._require_known(rows)
+        return self._outcome(source, how, rows.function, shown, lines, total, total if how else None)
 
     def _select(self, sql: str) -> Outcome:
         try:
@@ -153,11 +159,7 @@ class _Run:
             # The most tickets are somebody's.
             rows.where.append(or_(*(rows.c[name].is_not(None) for name in function.subject)))
         shown = tuple(function.exact_keys[name] for name in function.default)
-        if selection.aggregate not in (None, "len"):
-            return self._aggregated(sql, selection.aggregate, rows, shown)
-        lines, total = self._lines(rows, shown, note_ties=selection.aggregate is None)
-        value = total if selection.aggregate else None
-        return self._outcome(sql, selection.aggregate, function, shown, lines, total, value)
+        return self._listed_or_computed(sql, selection.aggregate, rows, shown, None)
 
     def _require_known(self, rows: Rows) -> None:
         """Refuse a count of 0 that says nothing.

@@ -15,6 +15,7 @@ from services.kg.definition.views import Sources, check, select_of, tree_of
 from services.kg.errors import ParseError
 from services.kg.language.catalogue import NUMERIC, Domain, Function, Key
 from services.kg.language.tree import Aggregate
+from services.kg.verbalize import AGGREGATES
 
 MAX_CHARS = 600
 MAX_TABLES = 6
@@ -28,7 +29,6 @@ FUNCTIONS: tuple[type[exp.Expr], ...] = (
 )
 _AGGREGATES: Mapping[type[exp.Expr], Aggregate] = {exp.Sum: "sum", exp.Avg: "avg", exp.Max: "max", exp.Min: "min"}
 _SINGLE: tuple[type[exp.Expr], ...] = (exp.Count, *_AGGREGATES)
-_WORDS: Mapping[type[exp.Expr], str] = {exp.Sum: "total", exp.Avg: "average", exp.Max: "highest", exp.Min: "lowest"}
 
 
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.In, exp.Like, exp.Between)
@@ -254,7 +254,7 @@ class _Parts:
         if not self._tables:
             raise ParseError("a SELECT is over tables")
         self.first = functions[self._tables[0].name]
-        outputs = [self._unaliased(one) for item in found.expressions for one in self._expanded(item)]
+        outputs = [one.unalias() for item in found.expressions for one in self._expanded(item)]
         for part in ("order", "group"):
             self._name_places(found.args.get(part), outputs)
         is_whole = found is tree and not any(found.args.get(one) for one in ("group", "having", "distinct"))
@@ -368,10 +368,6 @@ class _Parts:
         names = self.first.default or tuple(self.first.exact_keys)
         return [exp.column(name, table=self._tables[0].alias_or_name) for name in names]
 
-    @staticmethod
-    def _unaliased(item: exp.Expr) -> exp.Expr:
-        return item.this if isinstance(item, exp.Alias) else item
-
     def _key_of(self, value: exp.Expr) -> Key:
         """The key of an output: that of its column, or a name for what is computed."""
         if isinstance(value, exp.Count):
@@ -380,7 +376,7 @@ class _Parts:
         key = self._of_column(column) if column is not None else None
         if isinstance(value, exp.Column) and key is not None:
             return replace(key, id_column="", entity="", compare=None)
-        word = _WORDS.get(type(value), "")
+        word = AGGREGATES.get(_AGGREGATES.get(type(value), "len"), "")
         if key is not None and word and isinstance(value.this, exp.Column):
             return Key(f"{word}_{key.name}", key.kind, label=f"{word} {key.words}", unit=key.unit)
         words = value.sql("sqlite", comments=False).lower().replace("_", " ")

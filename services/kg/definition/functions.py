@@ -102,14 +102,10 @@ class Builder:
         return build(Parameter, part, name=name, **values)
 
 
-def same(part: Part, kind: "type[DataclassInstance]") -> dict[str, Any]:
-    """The fields of a part that an object of this kind has by the same name."""
-    return {one.name: getattr(part, one.name) for one in fields(kind) if one.name in type(part).model_fields}
-
-
 def build(target: type[T], part: Part, /, **values: Any) -> T:
     """An object with these values, and with the fields of a part that it has by the same name."""
-    return target(**same(part, target) | values)
+    same = {one.name: getattr(part, one.name) for one in fields(target) if one.name in type(part).model_fields}
+    return target(**same | values)
 
 
 def check_facets(functions: Mapping[str, Function], name: str) -> None:

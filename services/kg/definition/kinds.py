@@ -6,8 +6,8 @@ from typing import Any
 from pydantic import RootModel
 
 from services.kg.definition.folder import Folder
-from services.kg.definition.functions import build, same
-from services.kg.definition.schema import KindPart, Popularity
+from services.kg.definition.functions import build
+from services.kg.definition.schema import KindPart, NameWords, Popularity
 from services.kg.definition.views import Sources, read_query, select_of
 from services.kg.language.catalogue import Kind, Measure, NameRules
 from services.kg.store.names import normalise, squashes
@@ -36,11 +36,12 @@ def kind_of(
 
 def _rules(part: KindPart, folder: Folder) -> NameRules:
     listed = folder.lines(part.generic) if isinstance(part.generic, str) else part.generic
-    lists = {name: frozenset(one) for name, one in same(part, NameRules).items() if isinstance(one, tuple)}
-    lists["common_words"] = folder.lines(part.common) if part.common else frozenset()
-    lists["generic"] = _squashed(listed)
-    lists["never"] = _squashed(line for line in listed if line.startswith("!"))
-    return build(NameRules, part, **lists)
+    return NameRules(
+        **{name: getattr(part, name) for name in NameWords.model_fields},
+        common_words=folder.lines(part.common) if part.common else frozenset(),
+        generic=_squashed(listed),
+        never=_squashed(line for line in listed if line.startswith("!")),
+    )
 
 
 def _measure(part: Popularity, kind: KindPart, sources: Sources) -> Measure:

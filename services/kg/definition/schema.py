@@ -68,7 +68,21 @@ class Popularity(Part):
         return self
 
 
-class KindPart(Part):
+class NameWords(Part):
+    """Words of the names of a kind, and what its names may be."""
+
+    light_words: frozenset[str] = frozenset()  # words that say little in such a name, beside articles and prepositions
+    telling_words: frozenset[str] = frozenset()  # words that make a name another thing's
+    trade_words: frozenset[str] = frozenset()  # words that half of the names have
+    about_words: frozenset[str] = frozenset()  # words in brackets behind a name that say its kind: "(film)"
+    numbers: bool = False  # whether digits alone may be such a name
+    # Whether identifiers are codes that people write, of which one letter makes another, as stock tickers.
+    codes: bool = False
+    beside_codes: frozenset[str] = frozenset()  # words that may stand beside a code
+    code_marks: frozenset[str] = frozenset()  # words that stand before a code in brackets
+
+
+class KindPart(NameWords):
     """A kind of names: their table, their popularity, and words that are no such name."""
 
     table: Name
@@ -80,16 +94,8 @@ class KindPart(Part):
     popularity: tuple[Popularity, ...] = ()
     aliases: str = ""
     without_brackets: Annotated[float, Field(ge=0, le=1)] = 0.0
-    light_words: tuple[str, ...] = ()
-    telling_words: tuple[str, ...] = ()
-    trade_words: tuple[str, ...] = ()
-    about_words: tuple[str, ...] = ()
     common: str = ""
     generic: str | tuple[str, ...] = ()
-    numbers: bool = False
-    codes: bool = False
-    beside_codes: tuple[str, ...] = ()
-    code_marks: tuple[str, ...] = ()
     python: str = ""
 
 

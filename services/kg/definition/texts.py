@@ -57,16 +57,11 @@ class Texts:
         texts, parts = file.texts, file.functions
         named = {name: frozenset({*part.keys, *part.subject}) for name, part in parts.items()}
         every = frozenset().union(*named.values())
-        self._row = {
-            name: template(part.row, named[name], "functions", name, "row")
-            or template(texts.row, every, "texts", "row")
-            for name, part in parts.items()
-        }
-        self._rows = {
-            name: template(part.rows, OF_STATEMENT, "functions", name, "rows")
-            or template(texts.rows, OF_STATEMENT, "texts", "rows")
-            for name, part in parts.items()
-        }
+        row, rows = template(texts.row, every, "texts", "row"), template(texts.rows, OF_STATEMENT, "texts", "rows")
+        self._row, self._rows = dict[str, Template | None](), dict[str, Template | None]()
+        for name, part in parts.items():
+            self._row[name] = template(part.row, named[name], "functions", name, "row") or row
+            self._rows[name] = template(part.rows, OF_STATEMENT, "functions", name, "rows") or rows
         self._subjects = {name: part.subject[0] for name, part in parts.items()}
         self._owner = template(texts.owner, every, "texts", "owner")
         self._missing = template(texts.missing, OF_STATEMENT, "texts", "missing")

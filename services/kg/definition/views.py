@@ -56,11 +56,6 @@ class _Text(TextClause):
         return TextClause(_escaped(self.query.sql("postgres", comments=False)))
 
 
-@compiles(_Text)
-def _sqlite(element: _Text, compiler: Any, **options: Any) -> str:
-    return str(compiler.visit_textclause(element, **options))
-
-
 @compiles(_Text, "postgresql")
 def _postgresql(element: _Text, compiler: Any, **options: Any) -> str:
     return str(compiler.visit_textclause(element.postgresql, **options))

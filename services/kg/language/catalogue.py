@@ -13,7 +13,7 @@ from rapidfuzz import fuzz, process
 from sqlalchemy import ColumnElement, Connection, Table, TextualSelect
 
 from services.kg.definition.folder import Folder
-from services.kg.definition.schema import Facet, Fixed, KeyKind, ParameterKind
+from services.kg.definition.schema import Facet, Fixed, KeyKind, NameWords, ParameterKind
 from services.kg.errors import UnknownKey, UnknownName
 from services.kg.language.tree import Operator, Project, Step
 from services.kit.text.times import Calendar
@@ -165,23 +165,13 @@ class Measure:
     of: str = ""  # the kind whose most popular entity's popularity it is, in place of a number
 
 
-@dataclass(frozen=True, slots=True)
-class NameRules:
-    """The peculiarities of the names of a kind."""
+class NameRules(NameWords):
+    """The peculiarities of the names of a kind, with those in files of their own."""
 
-    light_words: frozenset[str] = frozenset()  # words that say little in such a name, beside articles and prepositions
-    telling_words: frozenset[str] = frozenset()  # words that make a name another thing's
-    trade_words: frozenset[str] = frozenset()  # words that half of the names have
-    about_words: frozenset[str] = frozenset()  # words in brackets behind a name that say its kind: "(film)"
     common_words: frozenset[str] = frozenset()  # single words of these are no such name
     # Squashed normal forms that are refused unless an entity has exactly that name.
     generic: frozenset[str] = frozenset()
     never: frozenset[str] = frozenset()  # those that are refused even then
-    numbers: bool = False  # whether digits alone may be such a name
-    # Whether identifiers are codes that people write, of which one letter makes another, as stock tickers.
-    codes: bool = False
-    beside_codes: frozenset[str] = frozenset()  # words that may stand beside a code
-    code_marks: frozenset[str] = frozenset()  # words that stand before a code in brackets
 
 
 @dataclass(frozen=True, slots=True)

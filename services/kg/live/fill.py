@@ -4,11 +4,6 @@ The API finds names by words alone and puts the best match anywhere, so its orde
 among the results of a search. All that could be meant stays in the private graph; the program is then compiled against
 it as against any other, and resolves its names again. A domain's calls are in its `live.py`, the mapping of their
 results in its `sources/crag.yaml`.
-
-    lookup = lookup_of("movie", {"movie": ["Heat"]}, ["get_movie"])
-    with private_graph() as engine:
-        report = await fill(engine, client, lookup, query_time=now, budget=budget)
-        executor = Executor(engine, NameIndex(engine, CATALOGUE), CATALOGUE)
 """
 
 import asyncio

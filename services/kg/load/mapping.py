@@ -1,37 +1,6 @@
-"""Mappings: YAML that says which fields of a source's records become which columns of which tables.
+"""The models of a mapping: which fields of a source's records become which columns of which tables.
 
-    domain: movie
-    columns: [Name, Released, Genres]      # a CSV file whose header has these is such a source
-    tables:
-      - table: movie
-        columns:
-          movie_id: {slug: [Name, Released]}               # an identifier made of these fields
-          title: Name
-          release_date: Released                           # read as the table's column is declared: a date
-          revenue: {from: figures.gross, as: positive}     # a field within an object; a transform
-          original_language: {value: fr}                   # the same for all records
-      - table: movie_genre
-        columns:
-          movie_id: {slug: [Name, Released]}
-          genre: {from: Genres, split: ","}                # a row for each part
-
-A source of several kinds of records has `rules` in place of `tables`, and the first whose `when` fits takes a record:
-
-    rules:
-      - when: {kind: film}
-        order: 30                                          # passes: rules of a lower order see all files first
-        let:
-          film: {entity: movie, name: title, apart: released}      # who it is: an identifier, known or new
-        rows:
-          - table: movie
-            columns: {movie_id: $film, revenue: [gross, income]}   # the first field that is not null
-          - table: movie_cast
-            each: cast                                     # `.` is the element of the list, `.name` a field of it
-            if: .name
-            columns:
-              movie_id: $film
-              person_id: {entity: movie_person, name: .name}
-              ord: [.order, $place]                        # `$place` is the element's place, from 0
+docs/loading.md shows the forms of its YAML.
 """
 
 import re

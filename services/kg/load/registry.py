@@ -1,14 +1,7 @@
 """The registry of entities while a source is loaded: names become identifiers, of the graph or new.
 
 How entities of a kind are identified is data, `identity.yaml` beside a domain's sources; other kinds are identified by
-the slug of the name.
-
-    movie: {apart: release_date, merge: true}          # films of one title and different dates are two
-    song: {of: true}                                   # identified by its maker and its title
-    nba_team: {prefix: nba-, columns: {sport: nba}}    # kinds that share a table
-    company: {new: "[A-Z]+"}                           # only names of that pattern can be new, and identify themselves
-
-A kind whose names Python spells (`spellings`) is found by any of them.
+the slug of the name. A kind whose names Python spells (`spellings`) is found by any of them.
 """
 
 import re

@@ -1,9 +1,6 @@
-"""The row format: lines of JSON, each a row of a table.
+"""The row format: lines of JSON, each a row of a table; see docs/loading.md.
 
-    {"table": "movie", "row": {"movie_id": "949", "title": "Heat", "release_date": "1995-12-15"}}
-
-With `"fill": true` a row sets only what is null. A CSV file that is named like a table, `movie.csv`, and whose header
-has columns of it, holds such rows too.
+A CSV file that is named like a table, `movie.csv`, and whose header has columns of it, holds such rows too.
 """
 
 from collections.abc import Callable, Mapping, Sequence

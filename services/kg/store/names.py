@@ -43,6 +43,7 @@ from sqlalchemy import (
 
 from services.kg.definition.folder import PACKAGED
 from services.kg.store.base import METADATA
+from services.kit.text.folding import UNDECOMPOSED
 
 # SQLite numbers rows by itself in a column of exactly INTEGER.
 _Id = BigInteger().with_variant(Integer, "sqlite")
@@ -110,8 +111,7 @@ RANKS = 64
 
 # Accents are the only marks that are dropped: those of Indic scripts and kana are letters.
 _ACCENTS = re.compile("[\u0300-\u036f]")
-# Letters that Unicode does not decompose.
-_LETTERS = str.maketrans({"ø": "o", "đ": "d", "ł": "l", "æ": "ae", "œ": "oe", "ð": "d", "þ": "th", "ı": "i", "ħ": "h"})
+_LETTERS = str.maketrans({**UNDECOMPOSED, "ħ": "h"})
 _APOSTROPHES = re.compile("['’‘`´ʻʼ]")
 _ARTICLE = re.compile(r"^(?:the|an?)\s+(?=.*\w)")
 _LATE_ARTICLE = re.compile(r",\s*(?:the|an?)\s*$")
@@ -215,13 +215,12 @@ def create_index(connection: Connection) -> None:
     METADATA.create_all(connection, tables=[name_table, *INDEX_TABLES])
 
 
-def replace_names(connection: Connection, kind: str, surfaces: Iterable[Surface]) -> int:
-    """The number of names stored for a kind, in place of those before; `refresh` must follow.
+def replace_names(connection: Connection, kind: str, surfaces: Iterable[Surface]) -> None:
+    """Store the names of a kind in place of those before; `refresh` must follow.
 
     Of surfaces of one entity with one normal form the heaviest stays.
     """
     connection.execute(delete(name_table).where(name_table.c.kind == kind))
-    stored = 0
     batch: dict[tuple[str, str], dict[str, Any]] = {}
     fingerprints: set[int] = set()
     for entity_id, surface, weight in surfaces:
@@ -240,11 +239,9 @@ def replace_names(connection: Connection, kind: str, surfaces: Iterable[Surface]
             batch[entity_id, norm] = row
         if len(batch) >= BATCH_ROWS:
             connection.execute(insert(name_table), list(batch.values()))
-            stored += len(batch)
             batch.clear()
     if batch:
         connection.execute(insert(name_table), list(batch.values()))
-    return stored + len(batch)
 
 
 def refresh(

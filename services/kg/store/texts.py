@@ -4,13 +4,13 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Text, func
 from sqlalchemy.ext.compiler import compiles
-from sqlalchemy.sql.functions import FunctionElement
+from sqlalchemy.sql.functions import GenericFunction
 
 # The function that the engine gives SQLite.
 LOWERED = "lowered"
 
 
-class _Lowered(FunctionElement[str]):
+class _Lowered(GenericFunction[str]):
     """A text in lower case, whatever its alphabet."""
 
     name = LOWERED
@@ -18,14 +18,9 @@ class _Lowered(FunctionElement[str]):
     type = Text()
 
 
-@compiles(_Lowered)
+@compiles(_Lowered, "postgresql")
 def _by_database(element: _Lowered, compiler: Any, **options: Any) -> str:
-    return f"lower({compiler.process(element.clauses, **options)})"
-
-
-@compiles(_Lowered, "sqlite")
-def _by_python(element: _Lowered, compiler: Any, **options: Any) -> str:
-    return f"{LOWERED}({compiler.process(element.clauses, **options)})"
+    return f"lower{compiler.process(element.clause_expr, **options)}"
 
 
 def lowered(column: Any, *texts: str) -> ColumnElement[str]:

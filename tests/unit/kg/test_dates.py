@@ -36,9 +36,9 @@ def days(window: Window) -> str:
     return f"{window.start or ''}/{window.end or ''}"
 
 
-@pytest.mark.parametrize(
-    ("phrase", "expected"),
-    [
+# By domain and moment: phrases with the days that they mean.
+WINDOWS: dict[tuple[str, datetime], list[tuple[str, str]]] = {
+    ("finance", WEDNESDAY): [
         ("today", "2024-02-28/2024-02-29"), ("Yesterday", "2024-02-27/2024-02-28"),
         ("the day before yesterday", "2024-02-26/2024-02-27"), ("this week", "2024-02-26/2024-02-28"),
         ("last week", "2024-02-19/2024-02-24"), ("past week", "2024-02-19/2024-02-24"),
@@ -76,9 +76,41 @@ def days(window: Window) -> str:
         ("february 1-7", "2024-02-01/2024-02-08"), ("2010s", "2010-01-01/2020-01-01"),
         ("the 90s", "1990-01-01/2000-01-01"), ("Tue, 13 Feb 2024 10:00:00", "2024-02-13/2024-02-14"),
     ],
-)  # fmt: skip
-def test_finance_phrases_on_a_wednesday(phrase: str, expected: str) -> None:
-    assert days(resolve_time(phrase, WEDNESDAY, domain="finance")) == expected
+    ("finance", NIGHT): [("today", "2024-02-29/2024-03-01"), ("this week", "2024-02-26/2024-02-29")],
+    ("finance", SUNDAY): [
+        ("this week", "2024-02-19/2024-02-24"), ("last week", "2024-02-19/2024-02-24"),
+        ("next week", "2024-02-26/2024-03-02"), ("last friday", "2024-02-23/2024-02-24"),
+        ("last sunday", "2024-02-18/2024-02-19"),
+    ],
+    ("finance", HOLIDAY_MONDAY): [
+        ("this week", "2024-02-19/2024-02-20"), ("monday", "2024-02-12/2024-02-13"),
+        ("last week", "2024-02-12/2024-02-17"),
+    ],
+    ("finance", NEW_YEAR): [
+        ("this year", "2024-01-01/2024-01-02"), ("this month", "2024-01-01/2024-01-02"),
+        ("yesterday", "2023-12-31/2024-01-01"), ("last month", "2023-12-01/2024-01-01"),
+    ],
+    ("finance", SECOND_OF_JANUARY): [
+        ("last quarter", "2023-10-01/2024-01-01"), ("last week", "2023-12-25/2023-12-30"),
+    ],
+    # Sports keep the asker's day and whole weeks, and have seasons.
+    ("sports", NIGHT): [
+        ("today", "2024-02-28/2024-02-29"), ("this week", "2024-02-25/2024-03-03"),
+        ("last week", "2024-02-18/2024-02-25"), ("this friday", "2024-03-01/2024-03-02"),
+        ("last weekend", "2024-02-24/2024-02-26"), ("march 17", "2024-03-17/2024-03-18"),
+        ("2022-23", "2022-07-01/2023-07-01"), ("last season", "2022-07-01/2023-07-01"),
+        ("2022-12", "2022-12-01/2023-01-01"), ("this month", "2024-02-01/2024-03-01"),
+    ],
+    ("movie", WEDNESDAY): [("2022-23", "2022-01-01/2024-01-01")],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("domain", "query_time", "phrase", "expected"),
+    [(*when, *window) for when, windows in WINDOWS.items() for window in windows],
+)
+def test_phrases_mean_days(domain: str, query_time: datetime, phrase: str, expected: str) -> None:
+    assert days(resolve_time(phrase, query_time, domain=domain)) == expected
 
 
 @pytest.mark.parametrize(
@@ -97,51 +129,13 @@ def test_some_phrases_mean_one_record_of_a_window(phrase: str, kind: str, expect
     assert (window.kind, days(window)) == (kind, expected)
 
 
-@pytest.mark.parametrize(
-    ("query_time", "phrase", "expected"),
-    [
-        (NIGHT, "today", "2024-02-29/2024-03-01"), (NIGHT, "this week", "2024-02-26/2024-02-29"),
-        (SUNDAY, "this week", "2024-02-19/2024-02-24"), (SUNDAY, "last week", "2024-02-19/2024-02-24"),
-        (SUNDAY, "next week", "2024-02-26/2024-03-02"), (SUNDAY, "last friday", "2024-02-23/2024-02-24"),
-        (SUNDAY, "last sunday", "2024-02-18/2024-02-19"), (HOLIDAY_MONDAY, "this week", "2024-02-19/2024-02-20"),
-        (HOLIDAY_MONDAY, "monday", "2024-02-12/2024-02-13"), (HOLIDAY_MONDAY, "last week", "2024-02-12/2024-02-17"),
-        (NEW_YEAR, "this year", "2024-01-01/2024-01-02"), (NEW_YEAR, "this month", "2024-01-01/2024-01-02"),
-        (NEW_YEAR, "yesterday", "2023-12-31/2024-01-01"), (NEW_YEAR, "last month", "2023-12-01/2024-01-01"),
-        (SECOND_OF_JANUARY, "last quarter", "2023-10-01/2024-01-01"),
-        (SECOND_OF_JANUARY, "last week", "2023-12-25/2023-12-30"),
-    ],
-)  # fmt: skip
-def test_finance_windows_at_the_edges_of_the_calendar(query_time: datetime, phrase: str, expected: str) -> None:
-    assert days(resolve_time(phrase, query_time, domain="finance")) == expected
-
-
-@pytest.mark.parametrize(
-    ("phrase", "expected"),
-    [
-        ("today", "2024-02-28/2024-02-29"), ("this week", "2024-02-25/2024-03-03"),
-        ("last week", "2024-02-18/2024-02-25"), ("this friday", "2024-03-01/2024-03-02"),
-        ("last weekend", "2024-02-24/2024-02-26"), ("march 17", "2024-03-17/2024-03-18"),
-        ("2022-23", "2022-07-01/2023-07-01"), ("last season", "2022-07-01/2023-07-01"),
-        ("2022-12", "2022-12-01/2023-01-01"), ("this month", "2024-02-01/2024-03-01"),
-    ],
-)  # fmt: skip
-def test_sports_keep_the_askers_day_and_whole_weeks(phrase: str, expected: str) -> None:
-    assert days(resolve_time(phrase, NIGHT, domain="sports")) == expected
-
-
-def test_only_a_calendar_with_fixtures_has_a_next_game() -> None:
+def test_a_calendar_with_fixtures_has_a_next_game() -> None:
     window = resolve_time("next game", WEDNESDAY, domain="sports")
     assert (window.kind, days(window)) == ("next_event", "2024-02-28/")
-    with pytest.raises(UnknownTime):
-        resolve_time("next game", WEDNESDAY, domain="movie")
 
 
-def test_only_a_calendar_with_seasons_has_them() -> None:
-    assert days(resolve_time("2022-23", WEDNESDAY, domain="movie")) == "2022-01-01/2024-01-01"
-
-
-@pytest.mark.parametrize("phrase", ["last season", "last trading day"])
-def test_only_sports_have_seasons_and_only_markets_trading_days(phrase: str) -> None:
+@pytest.mark.parametrize("phrase", ["last season", "last trading day", "next game"])
+def test_only_sports_have_seasons_and_fixtures_and_only_markets_trading_days(phrase: str) -> None:
     with pytest.raises(UnknownTime):
         resolve_time(phrase, WEDNESDAY, domain="movie")
 

@@ -70,6 +70,12 @@ FACTS: dict[str, list[tuple[str, ...]]] = {
             "1980-11-12; 2017-10-04; Bo O'Hara was 36 years old on 2017-10-04",
         ),
         ('diff(get_movie("glass orchard")["length"], get_movie("harbour lights", 1991)["length"])', "42 minutes"),
+        (
+            'get_movie_person_oscar(None,None,[eq(year,2018),eq(category,"picture")])["film"]\n'
+            'get_movie("harbour lights", 1991)["length"]\n'
+            'get_movie_person_crew(*1["film"],None,eq(job,"Director"))["name"]',
+            "Chiara Muñoz",
+        ),
         ('get_year_movies("2017")["title"]', "The Glass Orchard", "Harbour"),
         ('get_movie("harbour lights") group(original_language)', "by original language: ; en; fr; count 1"),
     ],
@@ -206,17 +212,6 @@ def test_the_nearest_names_are_offered(executor: Executor) -> None:
     key, function = run(executor, "movie", 'get_movie("glass orchard")["runtimes of it"]\nget_moovie("glass orchard")')
     assert key.expected
     assert "get_movie" in function.expected
-
-
-def test_references_by_number_reach_over_a_statement(executor: Executor) -> None:
-    outcomes = run(
-        executor,
-        "movie",
-        'get_movie_person_oscar(None,None,[eq(year,2018),eq(category,"picture")])["film"]\n'
-        'get_movie("harbour lights", 1991)["length"]\n'
-        'get_movie_person_crew(*1["film"],None,eq(job,"Director"))["name"]',
-    )
-    assert outcomes[2].rows[0]["name"] == "Chiara Muñoz"
 
 
 def test_references_cannot_turn_in_circles(executor: Executor) -> None:

@@ -212,19 +212,6 @@ def test_the_domain_decides_between_functions_of_one_name() -> None:
     assert CATALOGUE.function("get_movie", "music").domain == "movie"
 
 
-@pytest.mark.parametrize("domain", list(CATALOGUE.domains))
-def test_every_key_is_a_column_of_its_view(domain: str) -> None:
-    for function in CATALOGUE.domains[domain].functions:
-        columns = set(function.view.subquery().c.keys())
-        named = {key.name for key in function.keys} | {key.id_column for key in function.keys if key.id_column}
-        named |= {parameter.column for parameter in function.parameters if parameter.column}
-        assert named <= columns, (function.name, named - columns)
-        known = {key.name for key in function.keys}
-        assert {name.removeprefix("-") for name in function.order} <= columns
-        assert set(function.default) <= known
-        assert set(function.subject) <= columns
-
-
 def test_spellings_mean_one_key_each() -> None:
     for function in CATALOGUE.functions:
         for key in function.keys:

@@ -392,31 +392,28 @@ def test_companies_and_their_tickers(store: Engine, tmp_path: pathlib.Path) -> N
 # -- parts -------------------------------------------------------------------------------------------------------------
 
 
+READ: list[tuple[Callable[[Any], Any], dict[Any, Any]]] = [
+    (day, {
+        "20240228": "2024-02-28", "2024-2-8": "2024-02-08", "2024": "2024", "1987-00-00": "1987", "": None,
+        "2024-02-28 00:00:00 EST": "2024-02-28", "2024-03-09T00:00:00.000": "2024-03-09", "None": None,
+    } | dict.fromkeys(("2024-13-01", "2024-02-30", "soon", "0000", "20241301"), BadRow)),
+    (number, {"1,200": 1200.0, "1,200.5": 1200.5, "12,34,567": 1234567.0, "-3": -3.0, "1e3": 1000.0}),
+    (number, dict.fromkeys(("Infinity", float("nan"), None, True, "NA", "-", ".."))),
+    (number, dict.fromkeys(("12,5", "1,2,3", "1,20"), BadRow)),
+    (whole, {"3.0": 3, 2**63: BadRow}),
+    (following, {"2024-02-28": "2024-02-29", "2023-12": "2024-01-01", "2023": "2024-01-01"}),
+]  # fmt: skip
+
+
 @pytest.mark.parametrize(
-    ("written", "iso"),
-    [("20240228", "2024-02-28"), ("2024-2-8", "2024-02-08"), ("2024", "2024"), ("1987-00-00", "1987"), ("", None),
-     ("2024-02-28 00:00:00 EST", "2024-02-28"), ("2024-03-09T00:00:00.000", "2024-03-09"), ("None", None)],
-)  # fmt: skip
-def test_dates_become_iso(written: str, iso: str | None) -> None:
-    assert day(written) == iso
-
-
-@pytest.mark.parametrize("written", ["2024-13-01", "2024-02-30", "soon", "0000", "20241301"])
-def test_no_date_is_refused(written: str) -> None:
-    with pytest.raises(BadRow):
-        day(written)
-
-
-def test_numbers_are_finite_or_unknown() -> None:
-    assert {number(value) for value in ("Infinity", float("nan"), None, True, "NA", "-", "..")} == {None}
-    assert number("1,234.5") == 1234.5
-    assert whole("3.0") == 3
-    with pytest.raises(BadRow):
-        whole(2**63)
-
-
-def test_windows_end_on_the_day_after() -> None:
-    assert [following(one) for one in ("2024-02-28", "2023-12", "2023")] == ["2024-02-29", "2024-01-01", "2024-01-01"]
+    ("read", "written", "value"), [(read, written, value) for read, values in READ for written, value in values.items()]
+)
+def test_values_are_read_or_refused(read: Callable[[Any], Any], written: Any, value: Any) -> None:
+    if value is BadRow:
+        with pytest.raises(BadRow):
+            read(written)
+    else:
+        assert read(written) == value
 
 
 def test_many_rows_go_in_batches_that_merge_alike(store: Engine) -> None:

@@ -100,11 +100,6 @@ def test_headers_become_names_with_words_for_abbreviations(header: str, name: st
     assert column_name(header) == name
 
 
-def test_the_bar_that_one_is_called_to_is_no_unit() -> None:
-    (column,) = read_columns(["Called to the bar"], [["1999"], ["2008"]])
-    assert (column.type, column.unit) == ("date", "")
-
-
 def test_staff_have_no_plural() -> None:
     assert [plural(one) for one in ("nursing_staff", "nurse")] == ["nursing staff", "nurses"]
 
@@ -307,6 +302,11 @@ def test_a_wrong_setting_ends_the_command_with_its_reason(monkeypatch: pytest.Mo
         ("Cost", ("£7.20", "$12"), ("cost", "text", "", "")),
         ("Flat", ("3a", "4b"), ("flat", "text", "", "")),
         ("Road", ("007 m", "012 m"), ("road", "text", "", "")),
+        ("Revenue", ("1.5M", "2M"), ("revenue", "text", "", "")),  # a scale
+        ("Nitrate (mg/l)", ("1.5", "2"), ("nitrate_mg_l", "number", "", "")),  # a quotient
+        ("Volume (l)", ("1.5", "2"), ("volume_l", "number", "", "litres")),
+        ("Length", ("12 m", "9 m"), ("length_m", "integer", "amount", "m")),
+        ("Called to the bar", ("1999", "2008"), ("called_to_the_bar", "date", "", "")),
     ],
 )
 def test_days_and_amounts_as_people_write_them(header: str, cells: tuple[str, ...], guess: tuple[str, ...]) -> None:

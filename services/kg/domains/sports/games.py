@@ -7,7 +7,7 @@ from datetime import date, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from sqlalchemy import Table, and_, case, func, select
+from sqlalchemy import Table, case, func, select
 
 from services.kg.scope import Scope
 from services.kit.text.times import Window
@@ -73,24 +73,14 @@ def periods(scope: Scope) -> None:
 def _totals(scope: Scope, teams: tuple[str, ...], start: date, end: date) -> dict[str, Any]:
     """Games, results and scores over the window; empty without games."""
     games = _games(scope)
-
-    def count(*conditions: Any) -> Any:
-        return func.coalesce(func.sum(case((and_(*conditions), 1), else_=0)), 0)
-
     home, away = games.c.venue == "Home", games.c.venue == "Away"
-    won, lost = games.c.result == "W", games.c.result == "L"
-    statement = select(
-        func.count().label("games"),
-        count(won).label("wins"),
-        count(games.c.result == "D").label("draws"),
-        count(lost).label("losses"),
-        count(home, won).label("home_wins"),
-        count(home, lost).label("home_losses"),
-        count(away, won).label("away_wins"),
-        count(away, lost).label("away_losses"),
-        func.sum(games.c.gf).label("gf"),
-        func.sum(games.c.ga).label("ga"),
-    ).where(games.c.team_id.in_(teams), games.c.date >= start.isoformat(), games.c.date < end.isoformat())
+    won, drawn, lost = (games.c.result == result for result in "WDL")
+    counted = (won, drawn, lost, home & won, home & lost, away & won, away & lost)
+    counts = [func.coalesce(func.sum(case((one, 1), else_=0)), 0) for one in counted]
+    columns = [func.count(), *counts, func.sum(games.c.gf), func.sum(games.c.ga)]
+    statement = select(*(column.label(name) for name, column in zip(COUNTS, columns, strict=True))).where(
+        games.c.team_id.in_(teams), games.c.date >= start.isoformat(), games.c.date < end.isoformat()
+    )
     totals = dict(scope.all(statement)[0]._mapping)
     return totals if totals["games"] else {}
 
