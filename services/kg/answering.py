@@ -19,7 +19,7 @@ from services.kg.generate.spans import Spotter, spots_in
 from services.kg.generate.sql import SqlWriter
 from services.kg.generate.sql.checking import NO_COLUMN, check_of, choose_column, look_up, tells_all
 from services.kg.generate.sql.writer import NOTHING
-from services.kg.live import LiveExecutor
+from services.kg.live.execute import LiveExecutor
 from services.kg.outcome import Outcome
 from services.kg.settings import KgSettings
 from services.kg.settle import settle

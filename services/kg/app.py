@@ -21,7 +21,7 @@ from services.kg.generate import build_writers
 from services.kg.generate.rules.lexicon import lexicons
 from services.kg.generate.spans import Spotter
 from services.kg.language.catalogue import Catalogue, Function
-from services.kg.live import LiveExecutor
+from services.kg.live.execute import LiveExecutor
 from services.kg.serving import ServedGraph, Serving, Store, open_graph
 from services.kg.settings import KgSettings
 from services.kit import app as kit

@@ -305,7 +305,7 @@ class _Parts:
             for name in self.first.subject:
                 if name not in keys:
                     keys[name] = self.first.exact_keys[name]
-                    values[name] = exp.column(name, table=self._tables[0].alias_or_name)
+                    values[name] = self._own(name)
             if self.order and self.shown == (self.order[0][0],):
                 self.shown = (*self.first.subject[:1], *self.shown)
         select.set("expressions", [exp.alias_(value, name, quoted=True) for name, value in values.items()])
@@ -352,12 +352,11 @@ class _Parts:
                 self._is_plain, self.counts_once = False, True
                 # What is unknown is none of them.
                 for one in inner.expressions:
-                    select.where(exp.Not(this=exp.Is(this=one.copy(), expression=exp.Null())), copy=False)
+                    select.where(one.copy().is_(exp.null()).not_(), copy=False)
                 return list(inner.expressions)
             if isinstance(inner, exp.Column):
-                select.where(exp.Not(this=exp.Is(this=inner.copy(), expression=exp.Null())), copy=False)
-            names = self.first.default or self.first.subject
-            return [exp.column(name, table=self._tables[0].alias_or_name) for name in names]
+                select.where(inner.copy().is_(exp.null()).not_(), copy=False)
+            return [self._own(name) for name in self.first.default or self.first.subject]
         self.aggregate = _AGGREGATES[type(value)]
         return [inner]
 
@@ -365,8 +364,11 @@ class _Parts:
         """An output; the first table's default keys for *."""
         if not item.is_star or isinstance(item, exp.Count):
             return [item]
-        names = self.first.default or tuple(self.first.exact_keys)
-        return [exp.column(name, table=self._tables[0].alias_or_name) for name in names]
+        return [self._own(name) for name in self.first.default or self.first.exact_keys]
+
+    def _own(self, name: str) -> exp.Column:
+        """A column of the first table."""
+        return exp.column(name, table=self._tables[0].alias_or_name)
 
     def _key_of(self, value: exp.Expr) -> Key:
         """The key of an output: that of its column, or a name for what is computed."""

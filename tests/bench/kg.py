@@ -38,8 +38,8 @@ from services.kg.language.decoding import decoding_grammar
 from services.kg.language.parse import parse_each
 from services.kg.language.tree import Query
 from services.kg.store import names
-from services.kg.store.base import METADATA
 from services.kg.store.engine import open_store
+from services.kg.store.tables import METADATA
 from tests.bench import common
 from tests.unit.kg.test_language import mutated
 

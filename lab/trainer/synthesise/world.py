@@ -15,7 +15,7 @@ from lab.trainer.synthesise.phrasing import PACIFIC, Phrasing
 from lab.trainer.synthesise.sources import items
 from services.kg.language.catalogue import Catalogue
 from services.kg.load.surfaces import index_names
-from services.kg.store.base import METADATA
+from services.kg.store.tables import METADATA
 
 # Days before the world's last one on which questions are asked.
 MOMENTS = {0: 3.0, 1: 1.0, 2: 1.0, 3: 1.0, 5: 1.0, 8: 1.0}

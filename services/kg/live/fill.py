@@ -28,8 +28,8 @@ from services.kg.load.registry import Registry
 from services.kg.load.run import finish, put_source
 from services.kg.load.schema import sources_of
 from services.kg.load.surfaces import index_names
-from services.kg.store.base import METADATA
 from services.kg.store.names import Surface, create_index, refresh, replace_names
+from services.kg.store.tables import METADATA
 from services.kit.budget import Budget
 from services.kit.client import ServiceClient
 from services.kit.telemetry import log

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from services.kg.load.errors import LoadError
+from services.kg.load.values import SIGN, UNIT
 
 MAX_LINE_BYTES = 64 * 1024 * 1024
 # A cell may be as long as a line; Python's own bound is 128 KiB.
@@ -36,8 +37,7 @@ class _Semicolons(_Commas):
 TABULAR: Mapping[str, type[csv.Dialect]] = {".csv": _Commas, ".dict": _Commas, ".tsv": csv.excel_tab}
 _DECIMAL_COMMA = re.compile(r"-?(?:\d+|\d{1,3}(?:\.\d{3})+),\d+")
 _THOUSANDS = re.compile(r"-?\d{1,3}(?:\.\d{3})+")
-# A figure with the sign before it, and the sign or the unit behind it.
-_AMOUNT = re.compile(r"(?P<before>-?[£$€¥]? ?)(?P<figure>-?\d[\d.,]*)(?P<behind> ?(?:[£$€¥%]|[^\W\d_][^\s\d]{0,11})?)")
+_AMOUNT = re.compile(rf"(?P<before>-?{SIGN}? ?)(?P<figure>-?\d[\d.,]*)(?P<behind> ?{UNIT}?)")
 # What can be no thousands: 12.5, 1234.567.
 _DECIMAL_POINT = re.compile(r"-?(?:\d+\.(?:\d{1,2}|\d{4,})|\d{4,}\.\d+)")
 # Rows that tell how a file writes its numbers.

@@ -30,8 +30,8 @@ from services.kg.load.registry import Registry
 from services.kg.load.rows import RowAction
 from services.kg.load.schema import MappingFile, Sources, sources_of
 from services.kg.load.surfaces import index_names
-from services.kg.store.base import METADATA
 from services.kg.store.names import name_table
+from services.kg.store.tables import METADATA
 from services.kg.store.tables import source as source_table
 
 # Part of each digest: files that another version loaded are loaded again.

@@ -18,7 +18,10 @@ T = TypeVar("T")
 _COMPACT_DATE = re.compile(r"(\d{4})(\d{2})(\d{2})")
 _DATE = re.compile(r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2}))?)?(?:[T ].*)?")
 _MOMENT = re.compile(r"(\d{4}-\d{2}-\d{2})[T ](\d{2}:\d{2})(?::(\d{2}))?.*")
-_AMOUNT = re.compile(r"(-?)([£$€¥]?) ?(-?\d+(?:,\d{3})*(?:\.\d+)?) ?([£$€¥%]|[^\W\d_][^\s\d]{0,11})?")
+# What may stand before and behind a figure: a currency, a percent sign, a unit.
+SIGN = "[£$€¥]"
+UNIT = r"(?:[£$€¥%]|[^\W\d_][^\s\d]{0,11})"
+_AMOUNT = re.compile(rf"(-?)({SIGN}?) ?(-?\d+(?:,\d{{3}})*(?:\.\d+)?) ?({UNIT})?")
 # Commas between thousands, or as in 1,00,000.
 _GROUPED = re.compile(r"[^,]*?\d{1,3}(?:,\d{2,3})*,\d{3}(?!\d)[^,]*")
 NOTHING = frozenset({"", "none", "null", "nan", "n/a", "nat", "unknown"})

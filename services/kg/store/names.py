@@ -42,7 +42,7 @@ from sqlalchemy import (
 )
 
 from services.kg.definition.folder import PACKAGED
-from services.kg.store.base import METADATA
+from services.kg.store.tables import METADATA
 from services.kit.text.folding import UNDECOMPOSED
 
 # SQLite numbers rows by itself in a column of exactly INTEGER.

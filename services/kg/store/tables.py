@@ -5,9 +5,10 @@ and dates are ISO 8601, complete ("2003-04-21") or not ("2003-04", "2003"), so t
 alike in SQLite and PostgreSQL.
 """
 
-from sqlalchemy import BigInteger, Column, Table, Text
+from sqlalchemy import BigInteger, Column, MetaData, Table, Text
 
-from services.kg.store.base import METADATA
+# Of all tables of the graph.
+METADATA = MetaData()
 
 # A source often states a total without naming all: a cast of 97 of whom it lists five. A count must say 97.
 stated_total = Table(

@@ -12,7 +12,7 @@ from sqlalchemy import Engine, Table, insert, select
 
 from services.kg.domains import CATALOGUE
 from services.kg.store import names, tables
-from services.kg.store.base import METADATA
+from services.kg.store.tables import METADATA
 
 ASKED = datetime(2024, 2, 28, 8, 12, tzinfo=ZoneInfo("America/Los_Angeles"))
 

@@ -16,9 +16,9 @@ from sqlalchemy import Engine
 
 from services.kg.domains import CATALOGUE
 from services.kg.entities import NameIndex
-from services.kg.live import LiveExecutor
 from services.kg.live import api as live_api
 from services.kg.live.api import LiveReport, MockApi
+from services.kg.live.execute import LiveExecutor
 from services.kg.live.fill import fill, lookup_of, private_graph
 from services.kg.verbalize import verbalize
 from services.kit.budget import Budget

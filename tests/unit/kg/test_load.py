@@ -17,8 +17,7 @@ from services.kg.load.errors import BadRow
 from services.kg.load.graph import Graph
 from services.kg.load.identity import slug
 from services.kg.load.values import day, following, number, whole
-from services.kg.store.base import METADATA
-from services.kg.store.tables import source
+from services.kg.store.tables import METADATA, source
 from tests.unit.kg.conftest import DIALECTS, database
 from tests.unit.kg.graph import row, rows_of
 from tests.unit.kg.library import write_lines

@@ -24,8 +24,8 @@ from services.kg.language.catalogue import Catalogue
 from services.kg.language.decoding import decoding_grammar, schema_text
 from services.kg.load.surfaces import index_names
 from services.kg.settings import KgSettings
-from services.kg.store.base import METADATA
 from services.kg.store.names import name_table
+from services.kg.store.tables import METADATA
 from services.kg.verbalize import verbalize
 from tests.unit.kg.conftest import DIALECTS, database
 from tests.unit.kg.graph import disposed

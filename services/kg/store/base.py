@@ -1,5 +1,0 @@
-"""What all tables of the graph share."""
-
-from sqlalchemy import MetaData
-
-METADATA = MetaData()
