@@ -4,12 +4,13 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from pydantic import RootModel
+from sqlalchemy import TextualSelect
 
 from services.kg.definition.folder import Folder
 from services.kg.definition.functions import build
 from services.kg.definition.schema import KindPart, NameWords, Popularity
 from services.kg.definition.views import Sources, read_query, select_of
-from services.kg.language.catalogue import Kind, Measure, NameRules
+from services.kg.language.catalogue import Kind, NameRules
 from services.kg.store.names import normalise, squashes
 
 
@@ -29,7 +30,7 @@ def kind_of(
     values: dict[str, Any] = {"table": part.table, "id": part.id, "key": part.name, "rules": _rules(part, folder)}
     values |= {"entities": select_of(read_query(sql, sources), sources), "also": tuple(part.also.values())}
     values |= {"aliases": {normalise(main): others for main, others in aliases.items()}}
-    values |= {"popularity": tuple(_measure(one, part, sources) for one in part.popularity)}
+    values |= {"popularity": tuple((one, _numbers(one, part, sources)) for one in part.popularity)}
     values |= {"spellings": hook(part.python) if part.python else None}
     return build(Kind, part, **values | {"name": name, "domain": folder.name})
 
@@ -44,10 +45,9 @@ def _rules(part: KindPart, folder: Folder) -> NameRules:
     )
 
 
-def _measure(part: Popularity, kind: KindPart, sources: Sources) -> Measure:
+def _numbers(part: Popularity, kind: KindPart, sources: Sources) -> TextualSelect:
     sql = part.value or f'SELECT "{kind.id}" AS id, "{part.column}" AS number FROM "{kind.table}"'  # noqa: S608
-    numbers = select_of(read_query(sql, sources), sources)
-    return Measure(part.share, numbers, part.top or 0.0, part.stated, part.of or "")
+    return select_of(read_query(sql, sources), sources)
 
 
 def _squashed(names: Iterable[str]) -> frozenset[str]:

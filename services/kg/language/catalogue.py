@@ -13,7 +13,7 @@ from rapidfuzz import fuzz, process
 from sqlalchemy import ColumnElement, Connection, Table, TextualSelect
 
 from services.kg.definition.folder import Folder
-from services.kg.definition.schema import Facet, Fixed, KeyKind, NameWords, ParameterKind
+from services.kg.definition.schema import Facet, Fixed, KeyKind, NameWords, ParameterKind, Popularity
 from services.kg.errors import UnknownKey, UnknownName
 from services.kg.language.tree import Operator, Project, Step
 from services.kit.text.times import Calendar
@@ -154,17 +154,6 @@ class Function:
         raise UnknownKey(message, expected=nearest(name, self.projected))
 
 
-@dataclass(frozen=True, slots=True)
-class Measure:
-    """A part of an entity's popularity."""
-
-    share: float  # of the whole
-    numbers: TextualSelect  # rows of an identifier and a number, or an identifier of the kind `of`
-    top: float = 0.0  # the number that counts as 1
-    stated: tuple[str, ...] = ()  # relations of `stated_total` whose larger number counts
-    of: str = ""  # the kind whose most popular entity's popularity it is, in place of a number
-
-
 class NameRules(NameWords):
     """The peculiarities of the names of a kind, with those in files of their own."""
 
@@ -184,7 +173,8 @@ class Kind:
     rules: NameRules = field(default_factory=NameRules)  # what is particular about its names
     also: tuple[float, ...] = ()  # share of the weight that each of the other columns' names has
     base: float = 0.0  # the least popularity, 0..1
-    popularity: tuple[Measure, ...] = ()  # added to it
+    # Parts that are added to it, each with rows of an identifier and a number, or an identifier of the kind `of`.
+    popularity: tuple[tuple[Popularity, TextualSelect], ...] = ()
     aliases: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # normal form of a main name -> other names
     without_brackets: float = 0.0  # share of the weight that a name without its bracket has; 0 for none
     # The names of an entity, (main name, identifier) -> names with their share of the weight.

@@ -4,9 +4,10 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, TextualSelect, select
 
-from services.kg.language.catalogue import Catalogue, Kind, Measure
+from services.kg.definition.schema import Popularity
+from services.kg.language.catalogue import Catalogue, Kind
 from services.kg.store.names import Surface, create_index, normalise, refresh, replace_names
 from services.kg.store.tables import stated_total
 
@@ -51,7 +52,7 @@ def surfaces(connection: Connection, kind: Kind, kinds: Mapping[str, Kind]) -> I
 
 def _weights(connection: Connection, kind: Kind, kinds: Mapping[str, Kind]) -> Callable[[str], float]:
     """What tells the popularity of an entity by its identifier."""
-    measures = [(measure.share, _measured(connection, measure, kinds)) for measure in kind.popularity]
+    measures = [(part.share, _measured(connection, part, numbers, kinds)) for part, numbers in kind.popularity]
 
     def weigh(identifier: str) -> float:
         weight = kind.base
@@ -62,19 +63,21 @@ def _weights(connection: Connection, kind: Kind, kinds: Mapping[str, Kind]) -> C
     return weigh
 
 
-def _measured(connection: Connection, measure: Measure, kinds: Mapping[str, Kind]) -> dict[str, float]:
-    rows = connection.execute(measure.numbers)
-    if measure.of:
-        popular = cache(_weights(connection, kinds[measure.of], kinds))
+def _measured(
+    connection: Connection, part: Popularity, numbers_of: TextualSelect, kinds: Mapping[str, Kind]
+) -> dict[str, float]:
+    rows = connection.execute(numbers_of)
+    if part.of:
+        popular = cache(_weights(connection, kinds[part.of], kinds))
         best: dict[str, float] = {}
         for identifier, other in rows:
             best[identifier] = max(best.get(identifier, 0.0), popular(other))
         return best
     numbers = {identifier: float(number or 0) for identifier, number in rows}
-    for relation in measure.stated:
+    for relation in part.stated:
         totals = select(stated_total.c.entity_id, stated_total.c.total).where(stated_total.c.relation == relation)
         for identifier, total in connection.execute(totals):
             numbers[identifier] = max(numbers.get(identifier, 0.0), float(total or 0))
     # The logarithm within 0..1.
-    top = math.log1p(measure.top)
+    top = math.log1p(part.top or 0.0)
     return {identifier: min(1.0, math.log1p(max(0.0, number)) / top) for identifier, number in numbers.items()}
