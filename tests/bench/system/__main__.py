@@ -8,7 +8,7 @@ the graph's questions are asked of a mesh into whose graph the rows were loaded,
 as texts, for who has no graph. The strategies are asked through the running mesh, the peers in processes of their own
 (`.venv-bench`, else this environment) with the mesh's encoder; all use one generator, at CRAGMESH_GENERATOR_URL. The
 same command goes on after a kill, run by run; a smaller sample lies within a larger one, and all systems have the same.
-Leaves a run a set and system, `report.md`, `summary.json` and pictures. The data are found through CRAGMESH_EVAL_DATA.
+Leaves a run a set and system, `report.md`, `summary.json` and a picture. The data are found through CRAGMESH_EVAL_DATA.
 """
 
 import argparse
