@@ -10,17 +10,17 @@ from typing import Annotated, Literal
 
 import typer
 from pydantic import ValidationError
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
-from rich.table import Table
+from rich.progress import TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 from proto.collections import MAX_BATCH_CHARS, MAX_BATCH_DOCUMENTS, CreateCollection, IngestResponse
 from services.cli.backup import backup, restore
 from services.cli.caller import GATEWAY_TIMEOUT, UNPROCESSABLE, Refused, Unreachable
-from services.cli.collections import NOT_FOUND, CollectionClient, find_patiently, ingest_patiently, put_patiently
-from services.cli.console import err, fail, out, plain, say, warn, write, write_json
+from services.cli.collections import NOT_FOUND, CollectionClient
+from services.cli.console import fail, plain, say, show_table, warn, write, write_json
 from services.cli.corpus import Entry, Keys, Upload, files_in, read, source_of
 from services.cli.ending import PROBLEM, USAGE, ends, settings_of, wrong
 from services.cli.options import AsJson, ShardOption, parse_shard
+from services.cli.progress import bar_of
 from services.cli.questions import BadInput
 from services.cli.services import root
 from services.cli.settings import CliSettings
@@ -232,12 +232,14 @@ def list_or_delete(
     if as_json:
         write_json(infos)
         return
-    table = Table("collection", "documents", "points", "encoders", "", box=None)
-    for item in infos:
-        kind = "chunks" if item.chunked else "whole documents"
-        encoders = ", ".join(item.encoders)
-        table.add_row(item.name, f"{item.documents:,}", f"{item.points:,}", plain(encoders), f"{kind}, {item.backend}")
-    out.print(table)
+    rows = (
+        (
+            *(item.name, f"{item.documents:,}", f"{item.points:,}", plain(", ".join(item.encoders))),
+            f"{'chunks' if item.chunked else 'whole documents'}, {item.backend}",
+        )
+        for item in infos
+    )
+    show_table(("collection", "documents", "points", "encoders", ""), rows, box=None)
 
 
 @contextmanager
@@ -269,8 +271,7 @@ def _request(encoders: list[str], whole: bool, indexed: list[str]) -> CreateColl
 def _ingest(client: CollectionClient, name: str, entries: Iterable[Entry], nbytes: int, tally: Tally) -> None:
     limit = FIRST_CHARS
     entries = iter(entries)
-    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TextColumn("{task.fields[rate]}"))
-    with Progress(*columns, TimeRemainingColumn(), console=err, transient=True) as bar:
+    with bar_of(TaskProgressColumn(), TextColumn("{task.fields[rate]}"), TimeRemainingColumn()) as bar:
         task = bar.add_task("indexing", total=nbytes, rate="")
         while batch := _batch(entries, limit):
             for entry in batch:
@@ -281,7 +282,7 @@ def _ingest(client: CollectionClient, name: str, entries: Iterable[Entry], nbyte
             documents = [(entry.name, entry.document) for entry in batch if entry.document is not None]
             if documents:
                 began = time.monotonic()
-                response = ingest_patiently(client, name, [document for _, document in documents])
+                response = client.ingest(name, [document for _, document in documents])
                 seconds = max(1e-3, time.monotonic() - began)
                 tally.count([entry_name for entry_name, _ in documents], response)
                 chars = sum(entry.chars for entry in batch)
@@ -295,13 +296,13 @@ def _ingest(client: CollectionClient, name: str, entries: Iterable[Entry], nbyte
 def _put(client: CollectionClient, collection: str, upload: Upload, name: str, tally: Tally) -> None:
     """Send a file as it is where the collection lacks it; one that cannot be read is skipped by its name."""
     try:
-        before = find_patiently(client, collection, upload.id)
+        before = client.find(collection, upload.id)
         complete = before if before and before.state == "complete" else None
         if complete and (complete.url, complete.digest) == (upload.url, upload.digest):
             tally.documents += 1
             tally.unchanged += 1
             return
-        info = put_patiently(client, collection, upload)
+        info = client.put(collection, upload)
     except Refused as error:
         if error.problem.status not in (GATEWAY_TIMEOUT, UNPROCESSABLE, TOO_LARGE):
             raise
@@ -333,7 +334,7 @@ def _unreadable(client: CollectionClient, name: str, plan: Plan) -> dict[str, st
     """Why the retriever could not read files of a plan when they were sent last, by name, of those unchanged since."""
     problems = {}
     for entry in (*plan.added, *plan.replaced):
-        info = find_patiently(client, name, entry.id) if entry.upload else None
+        info = client.find(name, entry.id) if entry.upload else None
         if info and info.state == "failed" and info.digest == entry.digest:
             problems[entry.name] = info.problem
     return problems

@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
-from rich.table import Table
 
-from services.cli.console import as_typed, err, fail, out, say, warn, write
+from services.cli.console import as_typed, err, fail, say, show_table, warn, write
 from services.cli.ending import USAGE, ends
 from services.cli.progress import counted
 
@@ -107,10 +106,7 @@ def _papers(
             measured = ablation.ablate(pools, benchmark, [("command", command), *facts.items()])
             paths = report.write(measured, folder / "report")
         for content in report.tables(measured):
-            table = Table(*content.head, title=content.title, caption=content.note)
-            for row in content.rows:
-                table.add_row(*row)
-            out.print(table)
+            show_table(content.head, content.rows, title=content.title, caption=content.note)
         gain = measured.gain
         say(f"over the best single list: {gain.value:+.1%}, 95 % interval {gain.low:+.1%} to {gain.high:+.1%}")
         if to is not None:

@@ -28,7 +28,7 @@ from qdrant_client import models
 from lab.evaluator.report import markdown
 from lab.evaluator.report.tables import Table
 from proto.collections import BM25, CreateCollection, Document, SearchRequest
-from services.cli.collections import CollectionClient, ingest_patiently
+from services.cli.collections import CollectionClient
 from services.cli.progress import counted
 from services.retriever.collections.documents import point_id
 from services.retriever.collections.local import LocalStore
@@ -79,7 +79,7 @@ def indexing(count: int, folder: pathlib.Path, words: Words, encoders: tuple[str
             for first in range(0, count, BATCH):
                 rows = words.draw(min(BATCH, count - first), WORDS)
                 batch = [Document(id=f"d{first + i}", text=" ".join(row) + ".") for i, row in enumerate(rows)]
-                ingest_patiently(client, NAME, batch)
+                client.ingest(NAME, batch)
                 advance(len(batch))
         seconds = time.perf_counter() - began
         return {

@@ -1,6 +1,6 @@
 # What measures and teaches; included by the Makefile. `docs/measurements.md` has the table.
 
-.PHONY: bench bench-cpu bench-first eval eval-answers eval-check eval-baseline eval-calculator train-data train-adapters fit-confidence calibrate train-reader eval-embedded eval-system eval-reader eval-corpus bench-index eval-papers injection eval-classifier bench-classifier bench-names bench-kg eval-kg saturation hang-up load gateways rolling-restart eval-documents bench-mixed model-check load-batch bench-overhead
+.PHONY: bench bench-cpu bench-first eval eval-answers eval-check eval-baseline eval-calculator train-data train-adapters fit-confidence calibrate train-reader eval-embedded eval-system eval-reader eval-corpus bench-index eval-papers injection eval-classifier bench-classifier bench-names bench-kg eval-kg saturation hang-up load gateways rolling-restart eval-documents model-check load-batch
 
 # What is taught and measured with the small model, whichever this machine serves; what they need is made for it.
 bench-cpu bench-first fit-confidence train-adapters: export CRAGMESH_MODEL = small
@@ -106,9 +106,6 @@ eval-corpus: setup generator ## Answers found in a collection: dense, BM25, hybr
 eval-documents: setup ## Answers and their pages found in 200 PDFs of Debian's documentation; ARGS="FOLDER" that holds them.
 	$(BIN)/python -W ignore -m tests.bench.documents $(ARGS)
 
-bench-mixed: setup ## 1,000 mixed files while their retriever is killed; ARGS="-n 100 --kills 1".
-	$(BIN)/python -W ignore -m tests.bench.mixed $(ARGS)
-
 bench-index: setup ## What collections cost in local mode: indexing, search at 10 k and 100 k chunks.
 	$(BIN)/python -W ignore -m tests.bench.index $(ARGS)
 
@@ -149,9 +146,6 @@ SCENARIO ?= steady
 
 load: setup ## Load a mesh by locust, with a fake generator or TARGET=URL: SCENARIO="steady spike soak mixed big-pages hang-ups doors", ARGS="--rate 2 --questions FILE".
 	$(BIN)/python -m tests.load.run $(SCENARIO) $(if $(TARGET),--target $(TARGET)) $(ARGS)
-
-bench-overhead: setup ## What the gateway itself computes for a question, by each door.
-	$(BIN)/python -m tests.bench.overhead $(ARGS)
 
 gateways: setup ## Three gateways, one Valkey or Redis, one slow generator, asked 20 times what it answers.
 	$(BIN)/python -m tests.load.gateways $(ARGS)

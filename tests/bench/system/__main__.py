@@ -27,7 +27,7 @@ from lab.evaluator.settings import EvaluatorSettings
 from lab.evaluator.store import Judgement, Prediction, RunFolder
 from proto.answer import MAX_BUDGET_S
 from proto.collections import CreateCollection, Document
-from services.cli.collections import CollectionClient, ingest_patiently
+from services.cli.collections import CollectionClient
 from services.cli.console import say
 from services.cli.eval import ask_questions
 from services.cli.progress import counted
@@ -175,7 +175,7 @@ def index(prepared: Prepared, settings: GatewaySettings) -> None:
         with counted(f"indexing {prepared.name}", len(documents)) as advance:
             for start in range(0, len(documents), BATCH):
                 batch = documents[start : start + BATCH]
-                ingest_patiently(client, prepared.collection, batch)
+                client.ingest(prepared.collection, batch)
                 advance(len(batch))
 
 

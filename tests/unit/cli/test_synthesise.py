@@ -21,9 +21,10 @@ from lab.evaluator.data import Skip, Source
 from lab.trainer import dataset, near, pairs, scenes
 from lab.trainer.synthesise import answers, programs
 from lab.trainer.synthesise import questions as made_up_questions
+from lab.trainer.synthesise.examples import examples
 from lab.trainer.synthesise.reading import articles, records
 from lab.trainer.synthesise.record import Record
-from services.cli.synthesise import examples, questions, synthesise
+from services.cli.synthesise import questions, synthesise
 from services.gateway import prompts
 from services.gateway.evidence import Evidence
 from services.gateway.steps.generate import TAUGHT_PROMPT, chat

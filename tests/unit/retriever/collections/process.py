@@ -10,7 +10,6 @@ import time
 from pathlib import Path
 
 import httpx
-import psutil
 
 from tests.ports import free_port
 
@@ -45,13 +44,6 @@ class Process:
                 time.sleep(0.1)
         self.end(signal.SIGKILL)
         raise AssertionError("the retriever did not start")
-
-    def memory_mib(self) -> int:
-        """Of the retriever and the processes that read files for it."""
-        with contextlib.suppress(psutil.Error):
-            process = psutil.Process(self._process.pid)
-            return int(sum(one.memory_info().rss for one in (process, *process.children(recursive=True))) / 2**20)
-        return 0
 
     def end(self, number: int) -> None:
         with contextlib.suppress(ProcessLookupError):
