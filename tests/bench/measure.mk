@@ -1,6 +1,6 @@
 # What measures and teaches; included by the Makefile. `docs/measurements.md` has the table.
 
-.PHONY: bench bench-cpu bench-first eval eval-answers eval-check eval-baseline eval-calculator train-data train-adapters fit-confidence calibrate train-reader eval-embedded eval-system eval-reader eval-corpus bench-index eval-papers injection eval-classifier bench-classifier bench-names bench-kg eval-kg saturation hang-up load gateways rolling-restart eval-documents model-check load-batch
+.PHONY: bench bench-cpu bench-first eval eval-answers eval-check eval-baseline eval-calculator train-data train-adapters fit-confidence calibrate train-reader eval-embedded eval-system eval-reader eval-corpus bench-index eval-papers injection eval-classifier bench-classifier bench-names bench-kg eval-kg saturation load gateways rolling-restart eval-documents model-check load-batch
 
 # What is taught and measured with the small model, whichever this machine serves; what they need is made for it.
 bench-cpu bench-first fit-confidence train-adapters: export CRAGMESH_MODEL = small
@@ -138,9 +138,6 @@ eval-kg: out/eval-kg.sqlite ## Share of real questions whose facts hold the answ
 
 saturation: setup ## Questions a second until no more are answered, beside Haystack (needs .venv-bench).
 	$(BIN)/python -m tests.load.saturation $(ARGS)
-
-hang-up: up ## Hang up on the running mesh and see how soon vLLM is idle.
-	$(BIN)/python -m tests.load.hang_up
 
 SCENARIO ?= steady
 

@@ -16,7 +16,6 @@ other, and none belongs into the mesh's. Where the package index cannot be reach
 import argparse
 import json
 import shutil
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
@@ -26,12 +25,11 @@ from typing import Any
 
 from deploy import release
 from services.generator.installer import Command, install
-from tests.deploy.conftest import KUSTOMIZATIONS, ROOT
+from tests.deploy.conftest import KUSTOMIZATIONS, ROOT, run
 
 TOOLS = {"cyclonedx-bom": release.CYCLONEDX, "pip-audit": "2.10.1", "checkov": "3.3.30"}
 HOME = ROOT / ".venv-audit"
 ENVIRONMENTS = {"mesh": ROOT / ".venv", "generator": ROOT / ".venv-generator"}
-LIMIT_S = 900
 # Asked about first, and alone: the service answers for the one package that every environment has, or for none.
 PROBE = "pip"
 
@@ -68,12 +66,6 @@ def tool(name: str, program: str) -> str:
             raise NotRun(f"{name} cannot be installed: {problems[-1]}")
         (folder / "ready").touch()
     return str(folder / "bin" / program)
-
-
-def run(*argv: str, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(  # noqa: S603 - programs of this audit
-        argv, cwd=ROOT, env=env, capture_output=True, text=True, timeout=LIMIT_S, check=False
-    )
 
 
 def say(line: str) -> None:
