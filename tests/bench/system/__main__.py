@@ -29,7 +29,7 @@ from proto.answer import MAX_BUDGET_S
 from proto.collections import CreateCollection, Document
 from services.cli.collections import CollectionClient
 from services.cli.console import say
-from services.cli.eval import ask_questions
+from services.cli.eval import ask_judge, ask_questions
 from services.cli.progress import counted
 from services.cli.services import root
 from services.gateway.access import OWNER, current_scope
@@ -117,7 +117,9 @@ class Bench:
             return None
         predictions = (await asyncio.to_thread(runs.read, folder)).predictions
         if self.options.judge == "llm":
-            judgements = await self._by_model(folder, predictions)
+            judge_url = self.evaluator.judge_url or root("generator", self.settings)
+            settings = self.evaluator.model_copy(update={"judge_url": judge_url})
+            judgements = await ask_judge(folder, predictions, settings, self.options.concurrency)
         else:
             judgements = await asyncio.to_thread(runs.judge_by_rules, folder, predictions)
         places = await self._places(prepared, folder, predictions, judgements)
@@ -128,19 +130,6 @@ class Bench:
             lost=[stage for stage in lost if stage],
             kinds={line.id: line.label_kind for line in predictions},
         )
-
-    async def _by_model(self, folder: RunFolder, predictions: Sequence[Prediction]) -> dict[str, Judgement]:
-        with counted(f"judging {folder.path.parent.name}, {folder.name}", len(predictions)) as advance:
-            return await runs.judge_by_model(
-                folder,
-                predictions,
-                url=self.evaluator.judge_url or root("generator", self.settings),
-                model=self.evaluator.judge_model,
-                api_key=self.evaluator.judge_api_key,
-                allow_s=self.evaluator.judge_timeout_s,
-                concurrency=self.options.concurrency,
-                on_done=lambda: advance(1),
-            )
 
     async def _places(
         self,
