@@ -300,7 +300,7 @@ def _document(name: str, nbytes: int, record: Mapping[str, Any], keys: Keys, unn
     if not isinstance(text, str):
         return _bad(name, nbytes, f"has no text under {keys.text!r}", id)
     if len(text) > MAX_PAGE_CHARS:
-        return _bad(name, nbytes, too_large(len(text)), id)
+        return _bad(name, nbytes, too_large(f"{len(text):,} characters"), id)
     reserved = {keys.text, keys.title, keys.id, keys.url, "format", "fields"}
     values = {key: value for key, value in record.items() if key not in reserved and isinstance(value, SCALARS)}
     if isinstance(record.get("fields"), dict):

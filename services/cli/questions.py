@@ -159,14 +159,14 @@ def read_text(path: Path, *, is_html: bool) -> str:
     if not is_html and is_foreign(content):
         raise BadInput(UNKNOWN_ENCODING)
     if size > MAX_PAGE_BYTES or len(text) > MAX_PAGE_CHARS:
-        raise BadInput(too_large(len(text) or size))
+        raise BadInput(too_large(f"{len(text):,} characters" if text else f"{size:,} bytes"))
     if not text.strip():
         raise BadInput("it holds no text")
     return text
 
 
-def too_large(chars: int) -> str:
-    return f"its {chars:,} characters are more than the {MAX_PAGE_CHARS:,} that a page or document may have"
+def too_large(size: str) -> str:
+    return f"its {size} are more than the {MAX_PAGE_CHARS:,} characters that a page or document may have"
 
 
 def _title(text: str) -> str:

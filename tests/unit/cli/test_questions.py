@@ -134,8 +134,12 @@ def test_pages_are_decoded_as_browsers_would(tmp_path: Path, content: bytes, exp
         ("empty.html", b" \n", "it holds no text"),
         ("binary.html", b"<p>\0</p>", "is not text"),
         ("tower.txt", "Маяк построен".encode("cp1251"), "is not in UTF-8 and names no encoding; convert it"),
-        ("large.html", b"x" * (MAX_PAGE_CHARS + 1), f"more than the {MAX_PAGE_CHARS:,} that"),
-        ("huge.html", b"x" * (4 * MAX_PAGE_CHARS + 1), f"more than the {MAX_PAGE_CHARS:,} that"),
+        (
+            "large.html",
+            b"x" * (MAX_PAGE_CHARS + 1),
+            f"{MAX_PAGE_CHARS + 1:,} characters are more than the {MAX_PAGE_CHARS:,}",
+        ),
+        ("huge.html", b"x" * (4 * MAX_PAGE_CHARS + 1), f"{4 * MAX_PAGE_CHARS + 1:,} bytes are more than"),
     ],
 )
 def test_bad_pages(tmp_path: Path, name: str, content: bytes | None, message: str) -> None:
