@@ -30,9 +30,9 @@ def tool(name: str) -> str:
     return program
 
 
-def run(*argv: str, stdin: str = "", env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+def run(*argv: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
     return subprocess.run(  # noqa: S603 - programs of this test
-        argv, cwd=ROOT, env=env, input=stdin, capture_output=True, text=True, timeout=900, check=False
+        argv, cwd=ROOT, input=stdin, capture_output=True, text=True, timeout=900, check=False
     )
 
 

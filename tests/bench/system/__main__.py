@@ -14,9 +14,10 @@ Leaves a run a set and system, `report.md`, `summary.json` and a picture. The da
 import argparse
 import asyncio
 import contextlib
+import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,8 +27,6 @@ from lab.evaluator.errors import EvaluatorError
 from lab.evaluator.settings import EvaluatorSettings
 from lab.evaluator.store import Judgement, Prediction, RunFolder
 from proto.answer import MAX_BUDGET_S
-from proto.collections import CreateCollection, Document
-from services.cli.collections import CollectionClient
 from services.cli.console import say
 from services.cli.eval import ask_judge, ask_questions
 from services.cli.progress import counted
@@ -47,7 +46,6 @@ PEERS = ("haystack", "langchain")
 # A peer has no deadline: how long it takes is what is measured.
 PEER_BUDGET_S = 120.0
 PEER_START_S = 1_800.0
-BATCH = 100
 SEED = 7
 
 
@@ -140,7 +138,7 @@ class Bench:
     ) -> dict[str, stages.Place]:
         current_scope.set(OWNER)
         items = {item.id: item for item in await asyncio.to_thread(_items, prepared)}
-        texts = [document.text for document in _documents(prepared)]
+        texts = [row["text"] for row in common.read_rows(prepared.documents)] if prepared.documents else []
         async with http_client() as http:
             finder = stages.Finder(Mesh.connect(self.settings, http), texts)
             with counted(f"looking where {folder.name} lost {prepared.name}") as advance:
@@ -151,21 +149,10 @@ def _items(prepared: Prepared) -> list[Item]:
     return list(Source([prepared.questions]).items())
 
 
-def _documents(prepared: Prepared) -> Iterator[Document]:
-    if prepared.documents:
-        yield from map(Document.model_validate, common.read_rows(prepared.documents))
-
-
-def index(prepared: Prepared, settings: GatewaySettings) -> None:
+def index(prepared: Prepared) -> None:
     """Put a set's documents into its collection; those that are there already cost nothing."""
-    documents = list(_documents(prepared))
-    with CollectionClient(root("retriever", settings), token=settings.mesh_token) as client:
-        client.create(prepared.collection, CreateCollection())
-        with counted(f"indexing {prepared.name}", len(documents)) as advance:
-            for start in range(0, len(documents), BATCH):
-                batch = documents[start : start + BATCH]
-                client.ingest(prepared.collection, batch)
-                advance(len(batch))
+    command = (sys.executable, "-m", "services.cli", "index", str(prepared.documents), "-c", prepared.collection)
+    subprocess.run(command, check=True)  # noqa: S603 - our own command
 
 
 async def measure(bench: Bench, data: Path) -> bool:
@@ -174,7 +161,7 @@ async def measure(bench: Bench, data: Path) -> bool:
     sets = [prepare(name, data, bench.options.out / "sets") for name in bench.options.sets]
     for prepared in () if bench.options.report_only else sets:
         if prepared.documents and set(bench.options.systems) - set(PEERS):
-            await asyncio.to_thread(index, prepared, bench.settings)
+            await asyncio.to_thread(index, prepared)
         for system in bench.options.systems:
             if time.monotonic() >= bench.until:
                 whole = False

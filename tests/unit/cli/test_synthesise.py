@@ -8,6 +8,7 @@ import os
 import re
 import sys
 from collections.abc import Iterator
+from inspect import signature
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -129,6 +130,10 @@ def test_a_seed_makes_one_file(tmp_path: Path) -> None:
     assert str(two) in result.output
     rows = [json.loads(line) for line in one.read_text().splitlines()]
     assert len({row["id"] for row in rows}) == 40
+
+
+def test_so_many_are_made_that_training_has_enough() -> None:
+    assert signature(synthesise).parameters["count"].default >= 20_000
 
 
 @pytest.mark.parametrize(
