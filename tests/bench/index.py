@@ -36,7 +36,7 @@ from services.retriever.collections.schema import EncoderRecord, Schema
 from services.retriever.collections.search import ListQuery
 from services.retriever.collections.sparse import CHUNK_LENGTH, passage_vector, query_vector
 from tests.bench import common
-from tests.bench.ours import Retriever
+from tests.unit.retriever.collections.process import Retriever
 
 NAME = "bench"
 ENCODER = "random"

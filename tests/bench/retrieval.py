@@ -24,7 +24,8 @@ from tokenizers import Tokenizer
 from services.kit.encoder import bundled_model
 from tests.bench import common
 from tests.bench.answers import cut, fresh_questions, holds
-from tests.bench.ours import Retriever, Search, local
+from tests.bench.ours import Search, local, over_http
+from tests.unit.retriever.collections.process import Retriever
 
 PEERS = ("ours", "ours-http", "haystack", "langchain")
 # Tokens to which a context is filled.
@@ -57,8 +58,8 @@ def opened(name: str) -> Iterator[tuple[Search, Callable[[], int]]]:
         with local() as search:
             yield search, own_mib
     elif name == "ours-http":
-        with Retriever(PAGE_CACHE_MIB="0") as retriever:
-            yield retriever.search, retriever.peak_mib
+        with Retriever(PAGE_CACHE_MIB="0") as retriever, over_http(retriever.url) as search:
+            yield search, retriever.peak_mib
     else:
         from tests.bench.peer_server import PEERS as LIBRARIES
         from tests.bench.peer_server import Chat, Text
@@ -101,10 +102,10 @@ def seen_before(root: pathlib.Path, data: str) -> str:
     """What a question costs at first, and again once its pages are in the cache."""
     _, pages, snippets, _ = next(questions(root, data, 1))
     seconds = []
-    with Retriever(PAGE_CACHE_MIB="128") as retriever:
+    with Retriever(PAGE_CACHE_MIB="128") as retriever, over_http(retriever.url) as search:
         for _ in range(11):
             began = time.perf_counter()
-            retriever.search("who said this, and when?", pages, snippets)
+            search("who said this, and when?", pages, snippets)
             seconds.append(time.perf_counter() - began)
     first, again = seconds[0], sorted(seconds[1:])[5]
     return f"five pages: {first * 1000:.0f} ms at first, {again * 1000:.0f} ms seen before"

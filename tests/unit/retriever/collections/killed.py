@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 import httpx
 
 from proto.collections import MAX_LISTED, MEDIA_TYPES
-from tests.unit.retriever.collections.process import Process, written
+from tests.unit.retriever.collections.process import Retriever, written
 from tests.unit.retriever.formats.files import MAIL, docx, epub, pdf
 from tests.unit.retriever.formats.test_formats import book, deck
 
 NAME = "mixed"
+SETTINGS = {"PRECISION": "fp32", "THREADS": "1", "PAGE_WORKERS": "1", "MAX_DEADLINE_S": "300"}
 KINDS = {kind: media_type for media_type, kind in MEDIA_TYPES.items() if kind not in ("html", "markdown")}
 POLL_S = 0.2
 
@@ -45,7 +46,8 @@ def file_of(number: int) -> tuple[str, str, bytes]:
 
 def run(folder: pathlib.Path, files: int) -> Outcome:
     """Send the files without waiting, so that all are promised (202) before many are written; kill and start again."""
-    process = Process(folder)
+    settings = SETTINGS | {"QDRANT_PATH": str(folder)}
+    process = Retriever(**settings)
     try:
         with httpx.Client(base_url=process.url, timeout=60, trust_env=False) as client:
             client.put(f"/collections/{NAME}", json={}).raise_for_status()
@@ -56,7 +58,7 @@ def run(folder: pathlib.Path, files: int) -> Outcome:
         while written(folder) < before + 3 and waiting(folder):
             time.sleep(0.02)
         process.end(signal.SIGKILL)
-        process = Process(folder)
+        process = Retriever(**settings)
         while waiting(folder):
             time.sleep(POLL_S)
         with httpx.Client(base_url=process.url, timeout=60, trust_env=False) as client:
