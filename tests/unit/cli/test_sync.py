@@ -9,6 +9,7 @@ from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from typer.testing import CliRunner
 
@@ -59,6 +60,12 @@ def test_a_folder_is_followed(retriever: Retriever, folder: Path) -> None:
     retriever.calls.clear()
     assert "3 unchanged" in sync(folder)
     assert set(retriever.calls) == {"GET /documents", "PUT "}
+
+
+def test_a_folder_makes_its_collection(retriever: Retriever, folder: Path) -> None:
+    absent = httpx.Response(404, json={"title": "Not found", "status": 404})
+    retriever.answers = lambda request: absent if request.url.path == "/collections/notes/documents" else None
+    assert "add a.pdf" in sync(folder, "--dry-run")
 
 
 @pytest.mark.parametrize("id", [".", "..", "two\nlines"])
