@@ -5,7 +5,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, Self
+from typing import Any
 
 from rich.progress import (
     BarColumn,
@@ -64,13 +64,6 @@ class ProgressLog:
         self._log_s = log_s
         self._due = time.monotonic() + begin_s
         self._task: TaskID | None = None
-
-    def __enter__(self) -> Self:
-        self._bar.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._bar.stop()
 
     def update(self, line: Mapping[str, object], *, at_once: bool = False, **bar: Any) -> None:
         """Show the bar with these fields, or the line where it is due, or `at_once`."""

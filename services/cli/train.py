@@ -293,8 +293,8 @@ def _base(folder: Path | None, name: str) -> tuple[Path, str]:
 def _progress() -> "Iterator[Callable[[RunProgress], None]]":
     """A function that shows how far a training is."""
     loss_and_left = (TextColumn("{task.fields[loss]}"), TimeElapsedColumn(), TextColumn("{task.fields[left]}"))
-    bar = bar_of(MofNCompleteColumn(), *loss_and_left)
-    with ProgressLog(bar, LOG_S) as log:
+    with bar_of(MofNCompleteColumn(), *loss_and_left) as bar:
+        log = ProgressLog(bar, LOG_S)
 
         def show(now: "RunProgress") -> None:
             if now.note and err.is_terminal:
