@@ -1,10 +1,13 @@
-"""Applications behind real servers, each in a thread of this process."""
+"""Applications behind real servers, each in a thread of this process, and programs beside it."""
 
+import os
 import socket
+import subprocess
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import uvicorn
@@ -13,6 +16,18 @@ from starlette.types import ASGIApp
 from services.kit.app import HTTP
 
 START_S = 120
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@contextmanager
+def process(*argv: str, env: Mapping[str, str] = os.environ) -> Iterator[subprocess.Popen[bytes]]:
+    """A program in the checkout, without its standard output, until the context ends."""
+    started = subprocess.Popen(argv, cwd=ROOT, env=env, stdout=subprocess.DEVNULL)  # noqa: S603 - tests' own programs
+    try:
+        yield started
+    finally:
+        started.terminate()
+        started.wait()
 
 
 @contextmanager

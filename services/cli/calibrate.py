@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from pydantic import ValidationError
-from rich.table import Table
 
-from services.cli.console import fail, out, say, warn, write
+from services.cli.console import fail, say, show_table, warn, write
 from services.cli.ending import PROBLEM, USAGE, ends, wrong
 from services.cli.options import Concurrency, ShardOption, parse_shard
 from services.cli.settings import project_root
@@ -18,13 +17,15 @@ from services.kit.caution import CALIBRATION_MINUTES, COSTS, Caution
 from services.kit.shard import Shard
 
 if TYPE_CHECKING:
-    from lab.evaluator.calibrate import Earned, Fitted
-    from lab.evaluator.calibrate import Table as Data
+    from lab.evaluator.calibrate import Earned, Fitted, Table
+    from lab.evaluator.score import Estimate
     from lab.evaluator.store import Judgement, Prediction
 
 FITTED = Path("services/gateway/data/confidence")
 REPORT = Path("out/calibration/report")
 ABLATION = "ablation.md"
+# Columns of what a fit earns.
+EARNED = ("score", "right", "wrong", "all answers given")
 
 
 def calibrate(
@@ -148,23 +149,22 @@ def _own(
         both = fitting.halves(data)
         others = [(folder, fitting.beside(both, _judged(folder))) for folder in compared]
         elsewhere = [(folder, fitting.apply(fitted, fitting.table(_judged(folder)))) for folder in apply_to]
-    table = Table("fitted on", "reported on", "lines", "score", "right", "wrong", "all answers given")
-    for name, half in zip((("one half", "the other"), ("the other", "the one")), both, strict=True):
-        table.add_row(*name, _lines(half.fitted), *_numbers(half.earned))
+    rows = [
+        (*name, _lines(half.fitted), *_numbers(half.earned))
+        for name, half in zip((("one half", "the other"), ("the other", "the one")), both, strict=True)
+    ]
     earned = fitting.earned(fitted, data, fitted.right, fitted.false)
-    table.add_row("held-out folds", "all", _lines(fitted), *_numbers(earned))
-    for folder, earned in elsewhere:
-        table.add_row("all", folder.name, _lines(fitted), *_numbers(earned))
-    out.print(table)
+    rows.append(("held-out folds", "all", _lines(fitted), *_numbers(earned)))
+    rows += [("all", folder.name, _lines(fitted), *_numbers(earned)) for folder, earned in elsewhere]
+    show_table(("fitted on", "reported on", "lines", *EARNED), rows)
     _show_cautions(fitted, data)
     if others:
         heads = ("beside", "questions", "score less its", "right less its", "wrong less its")
-        table = Table(*heads, caption="by halves, 95 %")
-        for other, less in others:
-            estimates = (less.score, less.accuracy, less.hallucination)
-            cells = (f"{one.value:+.3f} [{one.low:+.2f}, {one.high:+.2f}]" for one in estimates)
-            table.add_row(other.name, str(less.questions), *cells)
-        out.print(table)
+        differences = (
+            (other.name, str(less.questions), *map(_interval, (less.score, less.accuracy, less.hallucination)))
+            for other, less in others
+        )
+        show_table(heads, differences, caption="by halves, 95 %")
     content = _install(fitted, data, folders, generator, to or FITTED / f"{generator.rpartition('/')[2]}.json")
     _draw(fitted, data, report)
     return content
@@ -189,19 +189,16 @@ def _generic(folders: Sequence[Path], to: Path | None, report: Path, apply_to: S
         elsewhere = [
             (folder, fitting.apply(fitted, fitting.table(generic.ranked(_judged(folder))))) for folder in apply_to
         ]
-    table = Table("fitted on", "reported on", "score", "right", "wrong", "all answers given")
-    for name, earned in transferred.items():
-        table.add_row("the others, other questions", name, *_numbers(earned))
-    for folder, earned in elsewhere:
-        table.add_row("all of these", folder.name, *_numbers(earned))
-    out.print(table)
+    rows = [("the others, other questions", name, *_numbers(earned)) for name, earned in transferred.items()]
+    rows += [("all of these", folder.name, *_numbers(earned)) for folder, earned in elsewhere]
+    show_table(("fitted on", "reported on", *EARNED), rows)
     _show_cautions(fitted, data)
     _install(fitted, data, folders, GENERIC, to or FITTED / f"{GENERIC}.json", generators=len(runs))
     _draw(fitted, data, report)
 
 
 def _install(
-    fitted: "Fitted", data: "Data", folders: Sequence[Path], generator: str, to: Path, *, generators: int = 1
+    fitted: "Fitted", data: "Table", folders: Sequence[Path], generator: str, to: Path, *, generators: int = 1
 ) -> bytes:
     from lab.evaluator.errors import WriteFailed
     from lab.evaluator.store import write_whole
@@ -226,7 +223,7 @@ def _install(
     return content
 
 
-def _draw(fitted: "Fitted", data: "Data", report: Path) -> None:
+def _draw(fitted: "Fitted", data: "Table", report: Path) -> None:
     from lab.evaluator.reliability import draw
 
     with ends(problem=(OSError,)):
@@ -234,7 +231,7 @@ def _draw(fitted: "Fitted", data: "Data", report: Path) -> None:
     say(f"risk and coverage: {report / 'risk_coverage.png'}", "dim")
 
 
-def _ablate(data: "Data", report: Path) -> None:
+def _ablate(data: "Table", report: Path) -> None:
     from lab.evaluator import ablation
     from lab.evaluator.store import write_whole
 
@@ -242,26 +239,30 @@ def _ablate(data: "Data", report: Path) -> None:
     text = ablation.markdown(score, rows)
     report.mkdir(parents=True, exist_ok=True)
     write_whole(report / ABLATION, text.encode())
-    caption = f"all signals: {score:+.3f}, held out"
-    table = Table("signals", "lost without them", "95 %", "nats an answer", "alone", caption=caption)
-    for row in rows:
-        interval = f"[{row.lost.low:+.3f}, {row.lost.high:+.3f}]"
-        table.add_row(row.group, f"{row.lost.value:+.3f}", interval, f"{row.nats:+.4f}", f"{row.alone:+.3f}")
-    out.print(table)
+    cells = (
+        (
+            *(row.group, f"{row.lost.value:+.3f}", f"[{row.lost.low:+.3f}, {row.lost.high:+.3f}]"),
+            *(f"{row.nats:+.4f}", f"{row.alone:+.3f}"),
+        )
+        for row in rows
+    )
+    heads = ("signals", "lost without them", "95 %", "nats an answer", "alone")
+    show_table(heads, cells, caption=f"all signals: {score:+.3f}, held out")
     write(str(report / ABLATION))
 
 
-def _show_cautions(fitted: "Fitted", data: "Data") -> None:
+def _show_cautions(fitted: "Fitted", data: "Table") -> None:
     """Print the result of each setting of CRAGMESH_CAUTION on held-out folds."""
     from lab.evaluator import calibrate as fitting
 
-    table = Table("caution", "a wrong answer costs", "lines", "right", "wrong", "silent", "score at that cost")
+    rows = []
     for caution, cost in COSTS.items():
         earned = fitting.earned(fitted, data, fitted.right, fitted.false, caution)
         silent = 1 - earned.right - earned.wrong
         shares = (f"{share:.1%}" for share in (earned.right, earned.wrong, silent))
-        table.add_row(caution, f"{cost:g}", _lines(fitted, caution), *shares, f"{earned.score:+.3f}")
-    out.print(table)
+        rows.append((caution, f"{cost:g}", _lines(fitted, caution), *shares, f"{earned.score:+.3f}"))
+    heads = ("caution", "a wrong answer costs", "lines", "right", "wrong", "silent", "score at that cost")
+    show_table(heads, rows)
 
 
 def _judged(folder: Path) -> "list[tuple[Prediction, Judgement]]":
@@ -299,6 +300,10 @@ def _only_model(folders: Sequence[Path], *, may_be_unknown: bool = False) -> str
 def _lines(fitted: "Fitted", caution: Caution = "balanced") -> str:
     invalid = "" if fitted.invalid is None else f", invalid {fitted.invalid['thresholds'][caution]:.2f}"
     return f"{fitted.answer['thresholds'][caution]:.2f}{invalid}"
+
+
+def _interval(estimate: "Estimate") -> str:
+    return f"{estimate.value:+.3f} [{estimate.low:+.2f}, {estimate.high:+.2f}]"
 
 
 def _numbers(earned: "Earned") -> tuple[str, ...]:

@@ -4,9 +4,8 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.table import Table
 
-from services.cli.console import err, fail, out, say, write
+from services.cli.console import err, fail, say, show_table, write
 from services.cli.ending import USAGE, ends
 
 app = typer.Typer(name="classifier", help="Train and evaluate the classifier of questions.", no_args_is_help=True)
@@ -37,11 +36,12 @@ def train(
     folder = to or MODEL.parent
     with ends(usage=(DataError,), problem=(OSError, ValueError)), err.status("training"):
         card = fit(folder, data=data or (), calibrate=calibrate or (), generator=generator, sample=sample, progress=say)
-    table = Table("head", "accuracy", "macro-F1", "ECE", "threshold", title="validation, by templates kept back")
-    for head, scores in card["validation"].items():
-        numbers = (f"{scores[name]:.3f}" for name in ("accuracy", "macro_f1", "ece"))
-        table.add_row(head, *numbers, str(card["thresholds"][head]))
-    out.print(table)
+    rows = (
+        (head, *(f"{scores[name]:.3f}" for name in ("accuracy", "macro_f1", "ece")), str(card["thresholds"][head]))
+        for head, scores in card["validation"].items()
+    )
+    heads = ("head", "accuracy", "macro-F1", "ECE", "threshold")
+    show_table(heads, rows, title="validation, by templates kept back")
     write(str(folder))
 
 

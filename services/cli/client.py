@@ -2,7 +2,9 @@
 
 import asyncio
 import json
+from codecs import getincrementaldecoder
 from collections.abc import AsyncIterator, Callable
+from io import IncrementalNewlineDecoder
 from typing import Any
 
 import httpx
@@ -111,14 +113,11 @@ async def events(chunks: AsyncIterator[bytes]) -> AsyncIterator[tuple[str, str]]
 
 
 async def _lines(chunks: AsyncIterator[bytes]) -> AsyncIterator[str]:
-    rest = b""
+    decoder = IncrementalNewlineDecoder(getincrementaldecoder("utf-8")("replace"), translate=True)
+    rest = ""
     async for chunk in chunks:
-        # A CR at the end waits for the next chunk, which may begin with its LF.
-        held = b"\r" if chunk.endswith(b"\r") else b""
-        text = rest + chunk.removesuffix(b"\r")
-        *lines, rest = text.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
-        rest += held
+        *lines, rest = (rest + decoder.decode(chunk)).split("\n")
         for line in lines:
-            yield line.decode(errors="replace")
-    if rest.endswith(b"\r"):
-        yield rest.removesuffix(b"\r").decode(errors="replace")
+            yield line
+    for line in (rest + decoder.decode(b"", final=True)).split("\n")[:-1]:
+        yield line

@@ -2,7 +2,7 @@
 
 import re
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 from urllib.parse import quote, urlencode
 
@@ -44,7 +44,7 @@ POLL_S = 1.0
 
 
 class CollectionClient(Caller):
-    """The collections of the retriever, or of a gateway."""
+    """The collections of the retriever, or of a gateway; what it is too busy for is asked again a few times."""
 
     def __init__(
         self, url: str, *, token: str = "", key: str = "", transport: httpx.BaseTransport | None = None
@@ -70,15 +70,53 @@ class CollectionClient(Caller):
         self.send("DELETE", f"/collections/{name}")
 
     def ingest(self, name: str, documents: Sequence[Document]) -> IngestResponse:
-        return self.call("POST", f"/collections/{name}/documents", IngestResponse, IngestRequest(documents=documents))
+        """Write a batch, in smaller ones where it takes the retriever too long."""
+        request, can_split = IngestRequest(documents=documents), len(documents) > 1
+        try:
+            return self._again(
+                lambda: self.call("POST", f"/collections/{name}/documents", IngestResponse, request),
+                PASSING - {GATEWAY_TIMEOUT} if can_split else PASSING,
+            )
+        except Refused as error:
+            if error.problem.status != GATEWAY_TIMEOUT or not can_split:
+                raise
+        middle = len(documents) // 2
+        first, second = self.ingest(name, documents[:middle]), self.ingest(name, documents[middle:])
+        moved = [
+            item.model_copy(update={"stage": f"document:{int(item.stage.partition(':')[2]) + middle}"})
+            for item in second.skipped
+        ]
+        return IngestResponse(
+            added=first.added + second.added,
+            unchanged=first.unchanged + second.unchanged,
+            replaced=first.replaced + second.replaced,
+            points=first.points + second.points,
+            skipped=(*first.skipped, *moved),
+        )
 
-    def put(self, name: str, upload: Upload, title: str = "") -> DocumentInfo:
-        description = FileDescription(title=title, url=upload.url, source=upload.source, wait_s=PUT_WAIT_S)
-        path = f"/collections/{name}/documents/{quote(upload.id, safe='')}?{urlencode(description.model_dump())}"
-        return self.read(self.send("PUT", path, upload.path.read_bytes(), upload.media_type), DocumentInfo)
+    def put(self, name: str, upload: Upload) -> DocumentInfo:
+        """Write a file, and wait until it is complete or has failed."""
+        description = FileDescription(url=upload.url, source=upload.source, wait_s=PUT_WAIT_S)
+        path = f"{_document(name, upload.id)}?{urlencode(description.model_dump())}"
+        content = upload.path.read_bytes()
+        info = self._again(lambda: self.read(self.send("PUT", path, content, upload.media_type), DocumentInfo))
+        while info.state in ("waiting", "writing"):
+            time.sleep(POLL_S)
+            info = self.document(name, upload.id)
+        return info
 
     def document(self, name: str, id: str) -> DocumentInfo:
-        return self.call("GET", f"/collections/{name}/documents/{quote(id, safe='')}", DocumentInfo)
+        """A document, or a file on its way or unreadable."""
+        return self._again(lambda: self.call("GET", _document(name, id), DocumentInfo))
+
+    def find(self, name: str, id: str) -> DocumentInfo | None:
+        """The same; None where there is none."""
+        try:
+            return self.document(name, id)
+        except Refused as error:
+            if error.problem.status != NOT_FOUND:
+                raise
+            return None
 
     def documents(self, name: str, listing: Listing) -> Documents:
         return self.call("GET", f"/collections/{name}/documents?{urlencode(listing.model_dump())}", Documents)
@@ -89,7 +127,7 @@ class CollectionClient(Caller):
             renamed = f"removed:{id.encode().hex()}"[:MAX_ID]
             self.move(name, [Move(id=id, to=renamed)])
             id = renamed
-        self.send("DELETE", f"/collections/{name}/documents/{quote(id, safe='')}")
+        self.send("DELETE", _document(name, id))
 
     def move(self, name: str, moves: Sequence[Move]) -> MoveResponse:
         return self.call("POST", f"/collections/{name}/moves", MoveResponse, MoveRequest(moves=tuple(moves)))
@@ -97,79 +135,17 @@ class CollectionClient(Caller):
     def search(self, name: str, request: SearchRequest) -> SearchResponse:
         return self.call("POST", f"/collections/{name}/search", SearchResponse, request)
 
-
-def ingest_patiently(
-    client: CollectionClient, name: str, documents: Sequence[Document], *, pause: Callable[[float], None] = time.sleep
-) -> IngestResponse:
-    """Write a batch, in smaller ones where it takes the retriever too long, and again where it is busy.
-
-    Raises:
-        Unreachable: nobody answers.
-        Refused: it refuses, or stays busy.
-    """
-    can_split = len(documents) > 1
-    try:
-        passing = PASSING - {GATEWAY_TIMEOUT} if can_split else PASSING
-        return _repeated(lambda: client.ingest(name, documents), passing, pause)
-    except Refused as error:
-        if error.problem.status != GATEWAY_TIMEOUT or not can_split:
-            raise
-    middle = len(documents) // 2
-    first = ingest_patiently(client, name, documents[:middle], pause=pause)
-    second = ingest_patiently(client, name, documents[middle:], pause=pause)
-    moved = [
-        item.model_copy(update={"stage": f"document:{int(item.stage.partition(':')[2]) + middle}"})
-        for item in second.skipped
-    ]
-    return IngestResponse(
-        added=first.added + second.added,
-        unchanged=first.unchanged + second.unchanged,
-        replaced=first.replaced + second.replaced,
-        points=first.points + second.points,
-        skipped=(*first.skipped, *moved),
-    )
+    def _again(self, call: Callable[[], Result], passing: frozenset[int] = PASSING) -> Result:
+        """The result of a call that is repeated a few times while it is refused by a passing status."""
+        for retry in range(RETRIES):
+            try:
+                return call()
+            except Refused as error:
+                if error.problem.status not in passing:
+                    raise
+                time.sleep(PAUSE_S * 2**retry)
+        return call()
 
 
-def find_patiently(
-    client: CollectionClient, name: str, id: str, *, pause: Callable[[float], None] = time.sleep
-) -> DocumentInfo | None:
-    """A document, or a file on its way or unreadable; None where there is none.
-
-    Raises:
-        Unreachable: nobody answers.
-        Refused: the retriever refuses, or stays busy.
-    """
-    try:
-        return _repeated(lambda: client.document(name, id), PASSING, pause)
-    except Refused as error:
-        if error.problem.status != NOT_FOUND:
-            raise
-        return None
-
-
-def put_patiently(
-    client: CollectionClient, name: str, upload: Upload, *, pause: Callable[[float], None] = time.sleep
-) -> DocumentInfo:
-    """Write a file, again where the retriever is busy, and wait until it is complete or has failed.
-
-    Raises:
-        Unreachable: nobody answers.
-        Refused: it refuses, or stays busy.
-    """
-    info = _repeated(lambda: client.put(name, upload), PASSING, pause)
-    while info.state in ("waiting", "writing"):
-        pause(POLL_S)
-        info = _repeated(lambda: client.document(name, upload.id), PASSING, pause)
-    return info
-
-
-def _repeated(call: Callable[[], Result], passing: Collection[int], pause: Callable[[float], None]) -> Result:
-    """The result of a call that is repeated a few times while it is refused by a passing status."""
-    for retry in range(RETRIES):
-        try:
-            return call()
-        except Refused as error:
-            if error.problem.status not in passing:
-                raise
-            pause(PAUSE_S * 2**retry)
-    return call()
+def _document(name: str, id: str) -> str:
+    return f"/collections/{name}/documents/{quote(id, safe='')}"

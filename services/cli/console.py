@@ -3,13 +3,14 @@
 import shlex
 import sys
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import typer
 from pydantic import BaseModel
 from rich.console import Console
+from rich.table import Table
 from rich.text import Text
 
 out = Console(highlight=False)
@@ -42,6 +43,14 @@ def fail(message: str, code: int) -> NoReturn:
     """Say what went wrong and end the program."""
     say(f"cragmesh: {message}", "red")
     raise typer.Exit(code)
+
+
+def show_table(head: Sequence[str], rows: Iterable[Sequence[str]], **layout: Any) -> None:
+    """Print a table; `layout` is of rich's `Table`."""
+    table = Table(*head, **layout)
+    for row in rows:
+        table.add_row(*row)
+    out.print(table)
 
 
 def as_typed(eval_data: Path | None) -> str:

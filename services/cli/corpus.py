@@ -16,9 +16,8 @@ from pydantic import TypeAdapter, ValidationError
 
 from proto.base import MAX_PAGE_CHARS
 from proto.collections import MAX_FIELDS, MAX_FILE_BYTES, MEDIA_TYPES, Document, DocumentFormat, FieldName
-from services.cli.questions import MAX_PAGE_BYTES, UNKNOWN_ENCODING, BadInput, decode
+from services.cli.questions import BadInput, read_text, too_large
 from services.kit import extras, jsonl
-from services.kit.documents import is_foreign
 
 FORMATS: dict[str, DocumentFormat] = {
     ".html": "html",
@@ -222,20 +221,11 @@ def _file(path: Path, name: str, place: Path, source: str) -> Entry:
         if kind is None:
             endings = ", ".join(sorted({*FORMATS, *FILES, *RECORDS, PARQUET}))
             return Entry(name, size, problem=f"no kind of document that is known: {endings}")
-        if size > MAX_PAGE_BYTES:
-            return Entry(name, size, problem=_too_large(size), place=id)
-        content = path.read_bytes()
-        text = decode(content, path)
+        text = read_text(path, is_html=kind == "html")
     except OSError as error:
         return Entry(name, 0, problem=error.strerror or type(error).__name__, place=id)
-    except BadInput:
-        return Entry(name, size, problem="no text", place=id)
-    if kind != "html" and is_foreign(content):
-        return Entry(name, size, problem=UNKNOWN_ENCODING, place=id)
-    if len(text) > MAX_PAGE_CHARS:
-        return Entry(name, size, problem=_too_large(len(text)), place=id)
-    if not text or text.isspace():
-        return Entry(name, size, problem="it holds no text", place=id)
+    except BadInput as error:
+        return Entry(name, size, problem=str(error), place=id)
     body = {"id": id, "url": f"file:{name}", "source": source, "text": text, "format": kind}
     return _checked(name, size, body)
 
@@ -310,7 +300,7 @@ def _document(name: str, nbytes: int, record: Mapping[str, Any], keys: Keys, unn
     if not isinstance(text, str):
         return _bad(name, nbytes, f"has no text under {keys.text!r}", id)
     if len(text) > MAX_PAGE_CHARS:
-        return _bad(name, nbytes, _too_large(len(text)), id)
+        return _bad(name, nbytes, too_large(f"{len(text):,} characters"), id)
     reserved = {keys.text, keys.title, keys.id, keys.url, "format", "fields"}
     values = {key: value for key, value in record.items() if key not in reserved and isinstance(value, SCALARS)}
     if isinstance(record.get("fields"), dict):
@@ -358,7 +348,3 @@ def _checked(name: str, nbytes: int, body: dict[str, Any]) -> Entry:
 def _bad(name: str, nbytes: int, problem: str, id: str) -> Entry:
     """A record that is left out; what its document is called may be unknown."""
     return Entry(name, nbytes, problem=problem, place=id, hides=not id)
-
-
-def _too_large(size: int) -> str:
-    return f"its {size:,} characters are more than the {MAX_PAGE_CHARS:,} that a document may have"

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from lab.evaluator import drive, runs
     from lab.evaluator.data import Skip
     from lab.evaluator.settings import EvaluatorSettings
-    from lab.evaluator.store import Prediction, RunFolder
+    from lab.evaluator.store import Judgement, Prediction, RunFolder
 
 MAX_NAMED_SKIPS = 5
 # The most shuffled gold answers that may count as right, as a share.
@@ -185,19 +185,20 @@ def judge(
         if judge == "rules":
             runs.judge_by_rules(target, predictions)
         elif settings.judge_url:
-            run_to_end(_ask_judge(target, predictions, settings, concurrency))
+            run_to_end(ask_judge(target, predictions, settings, concurrency))
         else:
             fail("where is the judge? Set CRAGMESH_JUDGE_URL to an OpenAI-compatible server", USAGE)
     _report(folder, judge)
 
 
-async def _ask_judge(
+async def ask_judge(
     target: "RunFolder", predictions: "Sequence[Prediction]", settings: "EvaluatorSettings", concurrency: int
-) -> None:
+) -> "dict[str, Judgement]":
+    """A run's verdicts by the model at `settings.judge_url`, those that are there not asked for again."""
     from lab.evaluator import runs
 
-    with counted("judging", len(predictions)) as advance:
-        await runs.judge_by_model(
+    with counted(f"judging {target.name}", len(predictions)) as advance:
+        return await runs.judge_by_model(
             target,
             predictions,
             url=settings.judge_url,

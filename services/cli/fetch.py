@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import httpx
 import typer
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+from rich.progress import DownloadColumn, TimeRemainingColumn, TransferSpeedColumn
 
 from services.cli.console import err, fail, say, warn, write
 from services.cli.ending import PROBLEM, USAGE, ends
+from services.cli.progress import bar_of
 
 if TYPE_CHECKING:
     from lab.evaluator import fetch as fetching
@@ -65,8 +66,7 @@ def fetch(
 def _fetch(source: "fetching.SourceSet", folder: Path, base: str) -> list[Path]:
     from lab.evaluator import fetch as fetching
 
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
-    with Progress(*columns, TimeRemainingColumn(), console=err, disable=not err.is_terminal, transient=True) as bar:
+    with bar_of(DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn()) as bar, httpx.Client() as http:
         task = bar.add_task("fetching", total=source.size)
         logged = 0.0
 
@@ -78,5 +78,4 @@ def _fetch(source: "fetching.SourceSet", folder: Path, base: str) -> list[Path]:
                 logged = share
                 say(f"{share:.0%} of {source.size / 1e9:.1f} GB", "dim")
 
-        with httpx.Client() as http:
-            return fetching.fetch(source, folder, http, base=base, on_bytes=advance)
+        return fetching.fetch(source, folder, http, base=base, on_bytes=advance)

@@ -2,6 +2,7 @@
 
 import itertools
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -10,17 +11,17 @@ from typing import Annotated, Literal
 
 import typer
 from pydantic import ValidationError
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
-from rich.table import Table
+from rich.progress import TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 from proto.collections import MAX_BATCH_CHARS, MAX_BATCH_DOCUMENTS, CreateCollection, IngestResponse
 from services.cli.backup import backup, restore
 from services.cli.caller import GATEWAY_TIMEOUT, UNPROCESSABLE, Refused, Unreachable
-from services.cli.collections import NOT_FOUND, CollectionClient, find_patiently, ingest_patiently, put_patiently
-from services.cli.console import err, fail, out, plain, say, warn, write, write_json
+from services.cli.collections import CollectionClient
+from services.cli.console import fail, plain, say, show_table, warn, write, write_json
 from services.cli.corpus import Entry, Keys, Upload, files_in, read, source_of
 from services.cli.ending import PROBLEM, USAGE, ends, settings_of, wrong
 from services.cli.options import AsJson, ShardOption, parse_shard
+from services.cli.progress import bar_of
 from services.cli.questions import BadInput
 from services.cli.services import root
 from services.cli.settings import CliSettings
@@ -48,44 +49,37 @@ INDEX_TYPES = ("keyword", "integer", "float", "bool")
 class Tally:
     """Documents by outcome; `skips` names the first that were skipped, with the reason."""
 
+    counts: Counter[str] = field(default_factory=Counter)
     documents: int = 0
-    added: int = 0
-    unchanged: int = 0
-    replaced: int = 0
     points: int = 0
-    skipped: int = 0
-    moved: int = 0
-    removed: int = 0
     skips: list[str] = field(default_factory=list)
     began: float = field(default_factory=time.monotonic)
 
     def count(self, names: list[str], response: IngestResponse) -> None:
         self.documents += len(names)
-        self.added += response.added
-        self.unchanged += response.unchanged
-        self.replaced += response.replaced
         self.points += response.points
+        self.counts.update(added=response.added, unchanged=response.unchanged, replaced=response.replaced)
         for item in response.skipped:
             name = names[int(item.stage.partition(":")[2])]
             self.skip(name, f"{item.reason}: {item.detail.partition(': ')[2]}")
 
     def skip(self, name: str, why: str) -> None:
-        self.skipped += 1
+        self.counts["skipped"] += 1
         if len(self.skips) < NAMED_SKIPS:
             self.skips.append(f"  {name}: {why}")
 
     def report(self) -> None:
         """Print the counts, and name what was skipped."""
-        seconds = time.monotonic() - self.began
+        seconds, counts = time.monotonic() - self.began, self.counts
         for line in self.skips:
             warn(line)
-        if self.skipped > len(self.skips):
-            warn(f"  and {self.skipped - len(self.skips):,} more")
-        parts = [f"{self.added:,} documents added", f"{self.replaced:,} replaced", f"{self.unchanged:,} unchanged"]
-        counts = {"moved": self.moved, "removed": self.removed}
-        parts += [f"{count:,} {outcome}" for outcome, count in counts.items() if count]
+        if counts["skipped"] > len(self.skips):
+            warn(f"  and {counts['skipped'] - len(self.skips):,} more")
+        parts = [f"{counts['added']:,} documents added"]
+        parts += [f"{counts[outcome]:,} {outcome}" for outcome in ("replaced", "unchanged")]
+        parts += [f"{counts[outcome]:,} {outcome}" for outcome in ("moved", "removed") if counts[outcome]]
         say(
-            f"{', '.join(parts)}, {self.skipped:,} skipped; {self.points:,} points in {seconds:.1f} s "
+            f"{', '.join(parts)}, {counts['skipped']:,} skipped; {self.points:,} points in {seconds:.1f} s "
             f"({self.documents / max(seconds, 1e-3):,.1f} documents/s)"
         )
 
@@ -154,7 +148,7 @@ def index(
         tally = Tally()
         entries = read(files, path, keys, source)
         folder = path if path.is_dir() else path.parent
-        plan = _plan(client, collection, entries, source or source_of(folder)) if sync else None
+        plan = compare(entries, stored(client, collection, source or source_of(folder))) if sync else None
         if plan is not None and dry_run:
             _show(plan, _unreadable(client, collection, plan))
             return
@@ -232,12 +226,14 @@ def list_or_delete(
     if as_json:
         write_json(infos)
         return
-    table = Table("collection", "documents", "points", "encoders", "", box=None)
-    for item in infos:
-        kind = "chunks" if item.chunked else "whole documents"
-        encoders = ", ".join(item.encoders)
-        table.add_row(item.name, f"{item.documents:,}", f"{item.points:,}", plain(encoders), f"{kind}, {item.backend}")
-    out.print(table)
+    rows = (
+        (
+            *(item.name, f"{item.documents:,}", f"{item.points:,}", plain(", ".join(item.encoders))),
+            f"{'chunks' if item.chunked else 'whole documents'}, {item.backend}",
+        )
+        for item in infos
+    )
+    show_table(("collection", "documents", "points", "encoders", ""), rows, box=None)
 
 
 @contextmanager
@@ -269,8 +265,7 @@ def _request(encoders: list[str], whole: bool, indexed: list[str]) -> CreateColl
 def _ingest(client: CollectionClient, name: str, entries: Iterable[Entry], nbytes: int, tally: Tally) -> None:
     limit = FIRST_CHARS
     entries = iter(entries)
-    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TextColumn("{task.fields[rate]}"))
-    with Progress(*columns, TimeRemainingColumn(), console=err, transient=True) as bar:
+    with bar_of(TaskProgressColumn(), TextColumn("{task.fields[rate]}"), TimeRemainingColumn()) as bar:
         task = bar.add_task("indexing", total=nbytes, rate="")
         while batch := _batch(entries, limit):
             for entry in batch:
@@ -281,7 +276,7 @@ def _ingest(client: CollectionClient, name: str, entries: Iterable[Entry], nbyte
             documents = [(entry.name, entry.document) for entry in batch if entry.document is not None]
             if documents:
                 began = time.monotonic()
-                response = ingest_patiently(client, name, [document for _, document in documents])
+                response = client.ingest(name, [document for _, document in documents])
                 seconds = max(1e-3, time.monotonic() - began)
                 tally.count([entry_name for entry_name, _ in documents], response)
                 chars = sum(entry.chars for entry in batch)
@@ -295,13 +290,13 @@ def _ingest(client: CollectionClient, name: str, entries: Iterable[Entry], nbyte
 def _put(client: CollectionClient, collection: str, upload: Upload, name: str, tally: Tally) -> None:
     """Send a file as it is where the collection lacks it; one that cannot be read is skipped by its name."""
     try:
-        before = find_patiently(client, collection, upload.id)
+        before = client.find(collection, upload.id)
         complete = before if before and before.state == "complete" else None
         if complete and (complete.url, complete.digest) == (upload.url, upload.digest):
             tally.documents += 1
-            tally.unchanged += 1
+            tally.counts["unchanged"] += 1
             return
-        info = put_patiently(client, collection, upload)
+        info = client.put(collection, upload)
     except Refused as error:
         if error.problem.status not in (GATEWAY_TIMEOUT, UNPROCESSABLE, TOO_LARGE):
             raise
@@ -312,28 +307,17 @@ def _put(client: CollectionClient, collection: str, upload: Upload, name: str, t
         return
     if info.state == "complete":
         tally.documents += 1
-        tally.added += complete is None
-        tally.replaced += complete is not None
+        tally.counts["replaced" if complete else "added"] += 1
         tally.points += info.passages
     else:
         tally.skip(name, info.problem or info.state)
-
-
-def _plan(client: CollectionClient, name: str, entries: Iterable[Entry], source: str) -> Plan:
-    try:
-        documents = stored(client, name, source)
-    except Refused as error:
-        if error.problem.status != NOT_FOUND:
-            raise
-        documents = {}
-    return compare(entries, documents)
 
 
 def _unreadable(client: CollectionClient, name: str, plan: Plan) -> dict[str, str]:
     """Why the retriever could not read files of a plan when they were sent last, by name, of those unchanged since."""
     problems = {}
     for entry in (*plan.added, *plan.replaced):
-        info = find_patiently(client, name, entry.id) if entry.upload else None
+        info = client.find(name, entry.id) if entry.upload else None
         if info and info.state == "failed" and info.digest == entry.digest:
             problems[entry.name] = info.problem
     return problems
@@ -358,13 +342,13 @@ def _follow(client: CollectionClient, name: str, plan: Plan, entries: Iterable[E
     for entry in plan.problems:
         tally.skip(entry.name, entry.problem)
     lost = move(client, name, plan.moved)
-    tally.moved, tally.unchanged = len(plan.moved) - len(lost), plan.unchanged
+    tally.counts.update(moved=len(plan.moved) - len(lost), unchanged=plan.unchanged)
     sizes = {entry.id: entry.nbytes for entry in (*plan.added, *plan.replaced, *lost)}
     changed = (entry for entry in entries if entry.id in sizes and not entry.problem)
     _ingest(client, name, changed, sum(sizes.values()), tally)
     for old in plan.removed:
         client.delete_document(name, old.id)
-        tally.removed += 1
+        tally.counts["removed"] += 1
 
 
 def _batch(entries: Iterator[Entry], limit: int) -> list[Entry]:

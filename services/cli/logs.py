@@ -1,33 +1,22 @@
 """The logs of the embedded mesh, as they are or as they grow."""
 
 import asyncio
-import os
+from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
 
 from services.cli.console import plain, write
 
 POLL_S = 0.3
-BLOCK_BYTES = 64 * 1024
 
 
 def tail(path: Path, lines: int) -> tuple[str, ...]:
     """The last lines of a log; nothing when there is none."""
-    blocks: list[bytes] = []
-    newlines = 0
     try:
-        with path.open("rb") as log:
-            left = log.seek(0, os.SEEK_END)
-            # One newline more: what is before it may be half a line.
-            while left and newlines <= lines:
-                size = min(left, BLOCK_BYTES)
-                left = log.seek(left - size)
-                blocks.append(log.read(size))
-                newlines += blocks[-1].count(b"\n")
+        with path.open(encoding="utf-8", errors="replace") as log:
+            return tuple(line.rstrip("\n") for line in deque(log, maxlen=lines))
     except FileNotFoundError:
         return ()
-    content = b"".join(reversed(blocks)).decode(errors="replace")
-    return tuple(content.splitlines()[-lines:]) if lines else ()
 
 
 def show(files: Sequence[Path], lines: int) -> None:

@@ -2,25 +2,17 @@
 
 import asyncio
 import os
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import Annotated
 
 import typer
-from rich.table import Table
 
-from services.cli.console import as_typed, err, fail, out, say, warn, write
+from services.cli.console import as_typed, err, fail, say, show_table, warn, write
 from services.cli.ending import USAGE, ends
 from services.cli.progress import counted
-
-if TYPE_CHECKING:
-    from lab.papers.data import Benchmark
-    from services.gateway.mesh import Mesh
-    from services.gateway.papers.candidates import Pool
-    from services.gateway.settings import GatewaySettings
 
 app = typer.Typer(
     name="papers",
@@ -29,8 +21,6 @@ app = typer.Typer(
 )
 # In the run's folder: to replace the shipped weights, which everybody asks with, takes a `--to`.
 WEIGHTS = "weights.json"
-# Of the services in this process: batches of documents take longer than any request may.
-DEADLINE_S = 600.0
 # Items between two lines of progress where no one watches a bar.
 LINE_EVERY = 25
 
@@ -86,6 +76,7 @@ def _papers(
     from lab.evaluator.store import write_whole
     from lab.papers import ablation, report
     from lab.papers import data as reading
+    from lab.papers.run import collected
     from services.gateway.papers.query_forms import FORMS
 
     with ends(
@@ -101,16 +92,15 @@ def _papers(
         folder.mkdir(parents=True, exist_ok=True)
         if to is not None and (to.is_dir() or not os.access(to.parent, os.W_OK)):
             fail(f"--to {to}: no file can be written there", USAGE)
-        pools, facts = asyncio.run(_collect(benchmark, folder, collection, enhance=enhance, concurrency=concurrency))
+        bars = partial(counted, line_every=LINE_EVERY)
+        work = collected(benchmark, folder, collection, enhance=enhance, concurrency=concurrency, steps=bars, warn=warn)
+        pools, facts = asyncio.run(work)
         with err.status("measuring and tuning"):
             command = as_typed(EvaluatorSettings().eval_data)
             measured = ablation.ablate(pools, benchmark, [("command", command), *facts.items()])
             paths = report.write(measured, folder / "report")
         for content in report.tables(measured):
-            table = Table(*content.head, title=content.title, caption=content.note)
-            for row in content.rows:
-                table.add_row(*row)
-            out.print(table)
+            show_table(content.head, content.rows, title=content.title, caption=content.note)
         gain = measured.gain
         say(f"over the best single list: {gain.value:+.1%}, 95 % interval {gain.low:+.1%} to {gain.high:+.1%}")
         if to is not None:
@@ -125,73 +115,3 @@ def _papers(
             paths.append(to)
     for path in paths:
         write(str(path))
-
-
-async def _collect(
-    benchmark: "Benchmark", folder: Path, collection: str, *, enhance: bool, concurrency: int
-) -> tuple[dict[str, "Pool"], dict[str, str]]:
-    from lab.papers import collect
-    from services.gateway.papers.enhance import Prompts
-
-    prompts = Prompts.read()
-    questions = len(benchmark.questions)
-    async with _mesh(folder, collection) as (mesh, settings, fingerprints):
-        if collection:
-            info = await collect.info(mesh, collection)
-        else:
-            with counted("indexing", len(benchmark.documents), line_every=LINE_EVERY) as step:
-                name = collect.collection_name(benchmark.documents)
-                info = await collect.index(mesh, name, benchmark.documents, step)
-        reranker = await collect.reranker_model(mesh)
-        models = {"reranker": reranker, **fingerprints}
-        collector = collect.Collector(benchmark, mesh, settings, folder, info, models)
-        if enhance and not (await mesh.ready(allow_s=2.0))["generator"]:
-            warn("the generator does not answer: only enhancements that the folder holds are used")
-            enhance = False
-        with counted("enhancing", questions, line_every=LINE_EVERY) as step:
-            enhanced = await collector.enhanced(prompts, ask=enhance, concurrency=concurrency, on_step=step)
-        with counted("searching and re-scoring", questions, line_every=LINE_EVERY) as step:
-            pools = await collector.pools(enhanced, prompts, step)
-    return pools, {
-        "documents": f"{info.documents:,} in {info.name}, indexed by {', '.join(info.encoders)} and BM25",
-        "questions": f"{questions} ({benchmark.left_out} without a relevant document left out)",
-        "enhancement": collector.description(enhanced),
-        "lists": f"{settings.papers_candidates} documents each; {settings.papers_rescored} re-scored by {reranker}",
-        "intervals": "95 %, Bayesian bootstrap over questions, 4,000 resamples, fixed seed",
-    }
-
-
-@asynccontextmanager
-async def _mesh(folder: Path, collection: str) -> AsyncIterator[tuple["Mesh", "GatewaySettings", dict[str, str]]]:
-    """A mesh with its settings and the fingerprints of its encoders by name.
-
-    It is the running one for one of its collections, else retriever and reranker in this process, which alone tells
-    fingerprints.
-    """
-    from lab.papers.in_process import mesh_of
-    from services.gateway.settings import GatewaySettings
-    from services.kit.precision import has_torch
-    from services.kit.telemetry import configure_logging
-    from services.reranker.app import create_app as create_reranker
-    from services.reranker.settings import RerankerSettings
-    from services.retriever.app import State
-    from services.retriever.app import create_app as create_retriever
-    from services.retriever.settings import RetrieverSettings
-
-    configure_logging("papers", "ERROR")
-    if has_torch():
-        from transformers.utils.logging import disable_progress_bar
-
-        disable_progress_bar()  # type: ignore[no-untyped-call]
-    # A measurement waits for what a request would go without.
-    settings = GatewaySettings(papers_rescore_cap_s=30, retrieve_cap_s=30)
-    apps = {}
-    if not collection:
-        place = folder / "collections"
-        apps["retriever"] = create_retriever(
-            RetrieverSettings(qdrant_path=place, qdrant_url=None, max_deadline_s=DEADLINE_S)
-        )
-        apps["reranker"] = create_reranker(RerankerSettings(max_deadline_s=DEADLINE_S))
-    async with mesh_of(apps, settings) as (mesh, states):
-        encoders = [cast(State, state)["engine"].encoder for name, state in states.items() if name == "retriever"]
-        yield mesh, settings, {encoder.name: encoder.fingerprint for encoder in encoders}

@@ -5,9 +5,8 @@ from typing import Annotated
 
 import typer
 import yaml
-from rich.table import Table
 
-from services.cli.console import out, plain, write
+from services.cli.console import plain, show_table, write
 from services.cli.ending import ends
 
 
@@ -30,11 +29,13 @@ def plan(
         if values:
             write(chart.rstrip())
             return
-        table = Table("service", "replicas", "busy", title=f"{rate:g} questions a second, {deployment.chunks:,} chunks")
-        for name, load in deployment.load.items():
-            table.add_row(name, str(deployment.replicas.get(name, deployment.qdrant["nodes"])), f"{load:.0%}")
-        out.print(table)
         qdrant = deployment.qdrant
+        rows = (
+            (name, str(deployment.replicas.get(name, qdrant["nodes"])), f"{load:.0%}")
+            for name, load in deployment.load.items()
+        )
+        title = f"{rate:g} questions a second, {deployment.chunks:,} chunks"
+        show_table(("service", "replicas", "busy"), rows, title=title)
         write(f"{deployment.cards} T4s on {deployment.t4_nodes} nodes; {deployment.first} is full first.")
         write(
             f"Qdrant: {qdrant['nodes']} nodes, {qdrant['shards']} shards of {qdrant['replicas']} replicas, "

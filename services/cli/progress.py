@@ -5,13 +5,13 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, Self
+from typing import Any
 
-from rich.console import Console
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
     Progress,
+    ProgressColumn,
     SpinnerColumn,
     TaskID,
     TextColumn,
@@ -24,20 +24,15 @@ from services.cli.console import err, say
 Advance = Callable[[int], None]
 
 
-def counting(console: Console = err) -> Progress:
-    """A bar with counts, time spent and time left, hidden where the console is no terminal."""
-    return Progress(
-        SpinnerColumn(),
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-        console=console,
-        disable=not console.is_terminal,
-        transient=True,
-    )
+def bar_of(*columns: ProgressColumn) -> Progress:
+    """A bar with these columns behind it, hidden where there is no terminal."""
+    head = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn())
+    return Progress(*head, *columns, console=err, disable=not err.is_terminal, transient=True)
+
+
+def counting() -> Progress:
+    """A bar with counts, time spent and time left."""
+    return bar_of(MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn())
 
 
 @contextmanager
@@ -69,13 +64,6 @@ class ProgressLog:
         self._log_s = log_s
         self._due = time.monotonic() + begin_s
         self._task: TaskID | None = None
-
-    def __enter__(self) -> Self:
-        self._bar.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._bar.stop()
 
     def update(self, line: Mapping[str, object], *, at_once: bool = False, **bar: Any) -> None:
         """Show the bar with these fields, or the line where it is due, or `at_once`."""

@@ -45,7 +45,8 @@ def prose(
     with ending, data.alone():
         data.open()
         if data.items < count:
-            with ProgressLog(counting(), LOG_S, begin_s=LOG_S) as log:
+            with counting() as bar:
+                log = ProgressLog(bar, LOG_S, begin_s=LOG_S)
 
                 def show(now: running.Progress) -> None:
                     line: dict[str, object] = {"items": now.items, "goal": now.goal, "passages": now.briefs}

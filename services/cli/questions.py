@@ -134,33 +134,39 @@ def _page(path: Path) -> dict[str, str]:
     if path.suffix.lower() not in PAGE_SUFFIXES:
         raise BadInput(f"{path}: a page's name ends in {', '.join(sorted(PAGE_SUFFIXES))}")
     try:
-        size = path.stat().st_size
-        content = path.read_bytes() if size <= MAX_PAGE_BYTES else b""
-    except OSError as error:
-        raise BadInput(f"{path}: {error.strerror}") from None
-    text = decode(content, path)
-    plain = path.suffix.lower() == ".txt"
-    if plain and is_foreign(content):
-        raise BadInput(f"{path}: {UNKNOWN_ENCODING}")
-    if size > MAX_PAGE_BYTES or len(text) > MAX_PAGE_CHARS:
-        raise BadInput(f"{path}: is larger than the {MAX_PAGE_CHARS:,} characters that a page may have")
-    if not text.strip():
-        raise BadInput(f"{path}: is empty")
-    if plain:
+        text = read_text(path, is_html=path.suffix.lower() != ".txt")
+    except BadInput as error:
+        raise BadInput(f"{path}: {error}") from None
+    if path.suffix.lower() == ".txt":
         text = as_html(text)
     return {"page_name": _title(text) or path.name, "page_url": f"file:{path.name}", "page_result": text}
 
 
-def decode(content: bytes, path: Path) -> str:
+def read_text(path: Path, *, is_html: bool) -> str:
     """A file's text, by its byte order mark, by UTF-8, by the encoding that it declares, or else by Windows' own.
 
     Raises:
-        BadInput: it is no text.
+        BadInput: it cannot be read, is too large, no text, or in an unknown encoding.
     """
+    try:
+        size = path.stat().st_size
+        content = path.read_bytes() if size <= MAX_PAGE_BYTES else b""
+    except OSError as error:
+        raise BadInput(error.strerror or type(error).__name__) from None
     text = decoded(content)
     if "\0" in text:
-        raise BadInput(f"{path}: is not text")
+        raise BadInput("it is not text")
+    if not is_html and is_foreign(content):
+        raise BadInput(UNKNOWN_ENCODING)
+    if size > MAX_PAGE_BYTES or len(text) > MAX_PAGE_CHARS:
+        raise BadInput(too_large(f"{len(text):,} characters" if text else f"{size:,} bytes"))
+    if not text.strip():
+        raise BadInput("it holds no text")
     return text
+
+
+def too_large(size: str) -> str:
+    return f"its {size} are more than the {MAX_PAGE_CHARS:,} characters that a page or document may have"
 
 
 def _title(text: str) -> str:

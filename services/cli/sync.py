@@ -9,7 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from proto.collections import MAX_LISTED, MAX_MOVES, DocumentInfo, Listing, Move
-from services.cli.collections import CollectionClient
+from services.cli.caller import Refused
+from services.cli.collections import NOT_FOUND, CollectionClient
 from services.cli.corpus import Entry
 
 
@@ -26,11 +27,16 @@ class Plan:
 
 
 def stored(client: CollectionClient, name: str, source: str) -> dict[str, DocumentInfo]:
-    """The documents of a source that a collection has, by id."""
+    """The documents of a source that a collection has, by id; none where there is no collection."""
     documents: dict[str, DocumentInfo] = {}
     after = ""
     while True:
-        page = client.documents(name, Listing(limit=MAX_LISTED, after=after, source=source))
+        try:
+            page = client.documents(name, Listing(limit=MAX_LISTED, after=after, source=source))
+        except Refused as error:
+            if error.problem.status != NOT_FOUND:
+                raise
+            return {}
         documents |= {document.id: document for document in page.documents}
         if not (after := page.next):
             return documents

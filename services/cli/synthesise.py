@@ -3,19 +3,18 @@
 import json
 from collections import Counter
 from collections.abc import Iterator
-from itertools import islice
-from operator import itemgetter
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.table import Table
 
-from services.cli.console import err, out, write
+from services.cli.console import err, show_table, write
 from services.cli.ending import ends
 from services.cli.options import ShardOption, parse_shard
 from services.cli.progress import counted
-from services.kit.shard import WHOLE, Shard
+
+if TYPE_CHECKING:
+    from lab.trainer.dataset import Example
 
 FOLDER = Path("out/train")
 TASKS = ("answer", "kg-api")
@@ -46,6 +45,7 @@ def synthesise(
     from lab.evaluator.settings import EvaluatorSettings
     from lab.trainer import dataset, labelling
     from lab.trainer.errors import BadDataset, BadLabels, WriteFailed
+    from lab.trainer.synthesise.examples import examples
 
     if task not in TASKS:
         raise typer.BadParameter(f"{task!r} is none of {', '.join(TASKS)}", param_hint="--task")
@@ -73,7 +73,7 @@ def synthesise(
     types, domains, sources = (Counter[str]() for _ in range(3))
     with ends(problem=(BadDataset, WriteFailed)), counted(f"making up {task}", count // share.count) as advance:
 
-        def tallied() -> Iterator[Any]:
+        def tallied() -> "Iterator[Example]":
             for example in source:
                 types[example.question_type] += 1
                 domains[example.domain] += 1
@@ -83,10 +83,12 @@ def synthesise(
 
         kinds = dataset.write(path, tallied())
     total = sum(kinds.values())
-    table = Table("what", "shares", title=f"{task}: {total:,} examples, seed {seed}")
-    for name, counts in (("kind", kinds), ("question type", types), ("domain", domains), ("source", sources)):
-        table.add_row(name, ", ".join(f"{key} {number / total:.1%}" for key, number in counts.most_common()))
-    out.print(table)
+    counted_by = {"kind": kinds, "question type": types, "domain": domains, "source": sources}
+    rows = (
+        (name, ", ".join(f"{key} {number / total:.1%}" for key, number in counts.most_common()))
+        for name, counts in counted_by.items()
+    )
+    show_table(("what", "shares"), rows, title=f"{task}: {total:,} examples, seed {seed}")
     write(str(path))
 
 
@@ -116,105 +118,3 @@ def write_questions(to: Path, count: int, seed: int) -> None:
     with err.status("making up questions"):
         text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in made_up.generate(count, seed))
     files.write(to.parent, {to.name: text.encode()})
-
-
-def examples(
-    task: str,
-    count: int,
-    seed: int,
-    share: Shard = WHOLE,
-    *,
-    domain: str = "",
-    prose: Path | None = None,
-    prose_share: float = 0.0,
-    near_share: float = 0.0,
-    scene_share: float = 0.0,
-) -> Iterator[Any]:
-    """`Example`s of a subtask, in the order in which they are made up.
-
-    Args:
-        share: which of them are rendered; `count` is of all shares together.
-        domain: looked-up records, or programs, of this domain alone.
-        prose: of `answer`, a file of `cragmesh train prose` that a share of them is about.
-        near_share, scene_share: of `answer`, so many are on the dense passages and scenes that are there to be taught.
-
-    Raises:
-        BadDataset: the file cannot be read, or gives nothing to learn from.
-    """
-    if task != "answer":
-        return _programs(count, seed, domain, share)
-    from lab.trainer import pairs
-    from lab.trainer.synthesise import answers
-    from lab.trainer.synthesise.reading import dense, records, scenes
-
-    reading = dense.generate(round(count * near_share), seed) if near_share else []
-    reading += scenes.generate(round(count * scene_share), seed) if scene_share else []
-    if prose and (about_prose := round(count * prose_share)):
-        reading += records.generate(pairs.read([prose]), about_prose, seed)
-    made_up = records.mingled(reading, count, seed) if reading else answers.generate(count, seed, domain)
-    return _answers(made_up, seed, share)
-
-
-def _numbered(share: Shard, prefix: str, items: Iterator[Any]) -> Iterator[tuple[str, Any]]:
-    """A share of the items, each after its id."""
-    return share.of_items(((f"{prefix}-{number:06d}", item) for number, item in enumerate(items)), itemgetter(0))
-
-
-def _source(pattern: str) -> str:
-    match pattern.split("."):
-        case ["reading", "dense"]:
-            return "near"
-        case ["reading", "scene"]:
-            return "scene"
-        case ["reading", _]:
-            return "prose"
-        case _:
-            return "synthetic"
-
-
-def _answers(records: Iterator[Any], seed: int, share: Shard) -> Iterator[Any]:
-    from lab.trainer.dataset import Example, turns
-    from services.gateway import prompts
-    from services.gateway.evidence import Evidence
-    from services.gateway.steps.generate import TAUGHT_PROMPT, chat
-
-    prompt = prompts.load(TAUGHT_PROMPT)
-    for id, record in _numbered(share, f"answer-{seed}", records):
-        titles = record.titles or ("",) * len(record.passages)
-        named = zip(record.passages, titles, strict=True)
-        evidence = [Evidence(text, page, page_name=title) for page, (text, title) in enumerate(named)]
-        messages = chat(prompt, record.query, record.query_time, evidence)
-        yield Example(
-            id=id,
-            task="answer",
-            messages=turns(messages),
-            completion=record.answer,
-            domain=record.domain,
-            kind=record.kind,
-            question_type=record.question_type,
-            source=f"{_source(record.pattern)}:{seed}",
-            query=record.query,
-            group=record.group,
-        )
-
-
-def _programs(count: int, seed: int, domain: str, share: Shard) -> Iterator[Any]:
-    from lab.trainer.dataset import Example, turns
-    from lab.trainer.synthesise import programs
-    from lab.trainer.synthesise.engine import every_domain
-    from services.kg.generate.program import adapter_messages
-
-    domains = every_domain().domains
-    for id, pair in _numbered(share, f"kg-api-{seed}", islice(programs.generate(seed, domain), count)):
-        messages = adapter_messages(pair.query, query_time=pair.when, domain=domains[pair.domain])
-        yield Example(
-            id=id,
-            task="kg-api",
-            messages=turns(messages),
-            completion=pair.program,
-            domain=pair.domain,
-            kind="unknown" if pair.program == programs.NONE else "answer",
-            question_type=pair.question_type,
-            source=f"synthetic:{seed}",
-            query=pair.query,
-        )

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
 
 import typer
 from pydantic import BaseModel, ValidationError
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import MofNCompleteColumn, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
 from services.cli.console import err, fail, plain, say, write
 from services.cli.ending import PROBLEM, USAGE, ends, wrong
 from services.cli.options import Judge
-from services.cli.progress import ProgressLog, counted
+from services.cli.progress import ProgressLog, bar_of, counted
 from services.cli.prose import prose
 from services.cli.synthesise import questions, synthesise
 from services.gateway.settings import GatewaySettings
@@ -292,10 +292,9 @@ def _base(folder: Path | None, name: str) -> tuple[Path, str]:
 @contextmanager
 def _progress() -> "Iterator[Callable[[RunProgress], None]]":
     """A function that shows how far a training is."""
-    fields = (TextColumn("{task.fields[loss]}"), TimeElapsedColumn(), TextColumn("{task.fields[left]}"))
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), *fields)
-    bar = Progress(*columns, console=err, disable=not err.is_terminal, transient=True)
-    with ProgressLog(bar, LOG_S) as log:
+    loss_and_left = (TextColumn("{task.fields[loss]}"), TimeElapsedColumn(), TextColumn("{task.fields[left]}"))
+    with bar_of(MofNCompleteColumn(), *loss_and_left) as bar:
+        log = ProgressLog(bar, LOG_S)
 
         def show(now: "RunProgress") -> None:
             if now.note and err.is_terminal:

@@ -2,21 +2,18 @@
 
     python -m tests.bench.classifier [-n 400] [--precision auto]
 
-single: one question after the other through the model: encoder, features, three heads. Batched: batches of 64.
-served: 64 callers at once against the whole application, validation and JSON included. The process is bound to one
-core. Questions are those of the project's training set: their length is what counts, not their labels.
+single: one question after the other through the model: encoder, features, three heads. Batched: batches of 64. The
+process is bound to one core. Questions are those of the project's training set: their length is what counts, not their
+labels.
 """
 
-import asyncio
 import os
 import random
 import time
 
-import httpx
 import numpy as np
-from asgi_lifespan import LifespanManager
 
-from services.classifier.app import create_app, load_model
+from services.classifier.app import load_model
 from services.classifier.examples import read_questions
 from services.classifier.settings import ClassifierSettings
 from services.kit.telemetry import configure_logging
@@ -24,25 +21,6 @@ from tests.bench import common
 
 BATCH = 64
 P95_MS, PER_SECOND = 15.0, 300.0
-
-
-async def served(settings: ClassifierSettings, questions: list[str]) -> tuple[float, list[float]]:
-    """Questions a second, and the milliseconds of each call, with 64 callers at once."""
-    times: list[float] = []
-    async with LifespanManager(create_app(settings), startup_timeout=300) as manager:
-        transport = httpx.ASGITransport(manager.app)
-        async with httpx.AsyncClient(transport=transport, base_url="http://classifier", timeout=60) as client:
-            waiting = iter(questions)
-
-            async def caller() -> None:
-                for question in waiting:
-                    began = time.perf_counter()
-                    (await client.post("/classify", json={"query": question})).raise_for_status()
-                    times.append((time.perf_counter() - began) * 1000)
-
-            began = time.perf_counter()
-            await asyncio.gather(*(caller() for _ in range(BATCH)))
-            return len(questions) / (time.perf_counter() - began), times
 
 
 def main() -> None:
@@ -71,8 +49,6 @@ def main() -> None:
         model.run(questions[start : start + BATCH])
     rate = len(questions) / (time.perf_counter() - began)
     print(f"batched  {rate:6.0f} questions a second   (reach: {PER_SECOND:.0f})")
-    through, times = asyncio.run(served(settings, questions))
-    print(f"served   {through:6.0f} questions a second, p95 {np.percentile(times, 95):.0f} ms with {BATCH} callers")
 
 
 if __name__ == "__main__":

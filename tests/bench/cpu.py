@@ -34,6 +34,7 @@ from tests.load.restart import ready
 from tests.load.run import ROOT
 from tests.load.saturation import PEER, serving_peer
 from tests.ports import free_ports
+from tests.serving import process
 
 LENGTHS = (180, 400, 960, 1_900)
 TOGETHER, COMMON, OWN = 6, 200, 300
@@ -136,15 +137,10 @@ async def haystack_on_llama(model: Path, threads: int) -> AsyncIterator[str]:
     """A Haystack pipeline over llama.cpp's server, both warm."""
     port, own = free_ports(2)
     options = ("--model", str(model), "--port", str(port), "--n_ctx", "4096", "--n_threads", str(threads))
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    server = await asyncio.create_subprocess_exec(str(PEER), "-m", "llama_cpp.server", *options, cwd=ROOT, **quiet)
-    try:
-        await ready(f"http://127.0.0.1:{port}/v1/models", within_s=START_S)
+    with process(str(PEER), "-m", "llama_cpp.server", *options) as server:
+        await ready(f"http://127.0.0.1:{port}/v1/models", within_s=START_S, of=server)
         async with serving_peer("haystack", own, f"http://127.0.0.1:{port}") as url:
             yield url
-    finally:
-        server.kill()
-        await server.wait()
 
 
 async def questions(peers: dict[str, tuple[str, dict[str, Any]]], count: int) -> dict[str, float]:

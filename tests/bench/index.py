@@ -14,7 +14,6 @@ The figures of a Qdrant server are a projection by Qdrant's own rule for capacit
 """
 
 import asyncio
-import os
 import pathlib
 import resource
 import shutil
@@ -29,7 +28,7 @@ from qdrant_client import models
 from lab.evaluator.report import markdown
 from lab.evaluator.report.tables import Table
 from proto.collections import BM25, CreateCollection, Document, SearchRequest
-from services.cli.collections import CollectionClient, ingest_patiently
+from services.cli.collections import CollectionClient
 from services.cli.progress import counted
 from services.retriever.collections.documents import point_id
 from services.retriever.collections.local import LocalStore
@@ -37,7 +36,7 @@ from services.retriever.collections.schema import EncoderRecord, Schema
 from services.retriever.collections.search import ListQuery
 from services.retriever.collections.sparse import CHUNK_LENGTH, passage_vector, query_vector
 from tests.bench import common
-from tests.bench.ours import HttpPeer
+from tests.unit.retriever.collections.process import Retriever
 
 NAME = "bench"
 ENCODER = "random"
@@ -71,31 +70,26 @@ class Words:
 
 def indexing(count: int, folder: pathlib.Path, words: Words, encoders: tuple[str, ...] = ()) -> dict[str, float]:
     """Documents a second, memory and disk of a retriever that indexes so many."""
-    os.environ["CRAGMESH_QDRANT_PATH"] = str(folder)
-    os.environ["CRAGMESH_MAX_DEADLINE_S"] = "120"
-    process = HttpPeer()
-    try:
-        with CollectionClient(str(process._http.base_url)) as client:
-            client.create(NAME, CreateCollection(encoders=encoders))
-            idle_mib = process.peak_mib()
-            began = time.perf_counter()
-            with counted("indexing", count) as advance:
-                for first in range(0, count, BATCH):
-                    rows = words.draw(min(BATCH, count - first), WORDS)
-                    batch = [Document(id=f"d{first + i}", text=" ".join(row) + ".") for i, row in enumerate(rows)]
-                    ingest_patiently(client, NAME, batch)
-                    advance(len(batch))
-            seconds = time.perf_counter() - began
-            return {
-                "documents": count,
-                "points": client.all()[0].points,
-                "documents_per_s": count / seconds,
-                "idle_mib": idle_mib,
-                "peak_mib": process.peak_mib(),
-                "disk_mib": _size(folder),
-            }
-    finally:
-        process.close()
+    settings = {"QDRANT_PATH": str(folder), "MAX_DEADLINE_S": "120"}
+    with Retriever(**settings) as retriever, CollectionClient(retriever.url) as client:
+        client.create(NAME, CreateCollection(encoders=encoders))
+        idle_mib = retriever.peak_mib()
+        began = time.perf_counter()
+        with counted("indexing", count) as advance:
+            for first in range(0, count, BATCH):
+                rows = words.draw(min(BATCH, count - first), WORDS)
+                batch = [Document(id=f"d{first + i}", text=" ".join(row) + ".") for i, row in enumerate(rows)]
+                client.ingest(NAME, batch)
+                advance(len(batch))
+        seconds = time.perf_counter() - began
+        return {
+            "documents": count,
+            "points": client.all()[0].points,
+            "documents_per_s": count / seconds,
+            "idle_mib": idle_mib,
+            "peak_mib": retriever.peak_mib(),
+            "disk_mib": _size(folder),
+        }
 
 
 async def searching(size: int, searches: int, folder: pathlib.Path, words: Words) -> dict[str, Any]:

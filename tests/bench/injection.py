@@ -21,12 +21,11 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import httpx
-from asgi_lifespan import LifespanManager
 from pydantic import HttpUrl
 
 from lab.evaluator.report import markdown
 from lab.evaluator.report.tables import Table
-from lab.papers.in_process import Hosts
+from lab.papers.in_process import Hosts, transport_of
 from services.classifier.app import create_app as create_classifier
 from services.classifier.settings import ClassifierSettings
 from services.cli.progress import counted
@@ -69,8 +68,8 @@ async def whole_mesh(generator: str, folder: pathlib.Path) -> AsyncIterator[dict
     async with AsyncExitStack() as stack:
 
         async def started(app: Any) -> httpx.ASGITransport:
-            manager = await stack.enter_async_context(LifespanManager(app, startup_timeout=300, shutdown_timeout=120))
-            return httpx.ASGITransport(manager.app, raise_app_exceptions=False)
+            transport, _ = await stack.enter_async_context(transport_of(app))
+            return transport
 
         network = Hosts({})
         stack.push_async_callback(network.aclose)

@@ -1,9 +1,7 @@
 # What measures and teaches; included by the Makefile. `docs/measurements.md` has the table.
 
-.PHONY: bench bench-cpu bench-first bench-records eval eval-answers eval-check eval-baseline eval-calculator train-data train-adapters fit-confidence calibrate train-reader eval-embedded eval-pages eval-system eval-reader eval-reading eval-corpus bench-index eval-papers eval-premise injection eval-classifier bench-classifier bench-names bench-kg eval-kg saturation hang-up load gateways rolling-restart eval-documents bench-mixed model-check load-batch bench-overhead
+.PHONY: bench bench-cpu bench-first eval eval-answers eval-check eval-baseline eval-calculator train-data train-adapters fit-confidence calibrate train-reader eval-embedded eval-system eval-reader eval-corpus bench-index eval-papers injection eval-classifier bench-classifier bench-names bench-kg eval-kg saturation load gateways rolling-restart eval-documents model-check load-batch
 
-# How many questions `make eval-reading` asks.
-QUESTIONS ?= 400
 # What is taught and measured with the small model, whichever this machine serves; what they need is made for it.
 bench-cpu bench-first fit-confidence train-adapters: export CRAGMESH_MODEL = small
 
@@ -15,7 +13,7 @@ bench-cpu bench-first fit-confidence train-adapters: export CRAGMESH_MODEL = sma
 	@.venv-bench/bin/python -m pip install --editable ".[retriever,torch]" -r tests/bench/requirements.txt
 	@touch $@
 
-bench: .venv-bench/pyvenv.cfg ## Measure retrieval beside its peers; needs CRAGMESH_EVAL_DATA.
+bench: .venv-bench/pyvenv.cfg ## Measure retrieval beside Haystack and LangChain; needs CRAGMESH_EVAL_DATA.
 	.venv-bench/bin/python -m tests.bench.retrieval $(ARGS)
 
 bench-cpu: .venv-bench/pyvenv.cfg up ## Measure the generator beside llama.cpp, a question beside Haystack on it; compiles llama.cpp once.
@@ -25,9 +23,6 @@ bench-first: setup generator ## Start the mesh anew and compare the first questi
 	$(BIN)/cragmesh down
 	$(BIN)/cragmesh up
 	$(BIN)/python -m tests.bench.first $(ARGS)
-
-bench-records: up ## Post the real CRAG records to the running mesh, by every strategy; needs CRAGMESH_EVAL_DATA.
-	$(BIN)/python -m tests.bench.records $(ARGS)
 
 EVAL_OUT ?= out/eval
 # Teaches adapters like the shipped ones; how those were made is in their run cards.
@@ -95,11 +90,6 @@ eval-embedded: up ## The embedded model on real questions, contexts given: base,
 	$(BIN)/cragmesh calibrate $(EVAL_OUT)/embedded/adaptive-all --out $(EVAL_OUT)/embedded/confidence.json --report $(EVAL_OUT)/embedded/calibration
 	$(BIN)/cragmesh eval run "$(DATA)/crag_kg_qa.jsonl" --timed --strategy adaptive --out $(EVAL_OUT)/embedded/adaptive $(ARGS)
 
-eval-pages: up ## FreshQA's questions over long Wikipedia pages, by the running mesh; ARGS="--strategy adaptive --limit 60".
-	@test -n "$(DATA)"
-	$(BIN)/python -W ignore -m tests.bench.wiki_pages --out $(EVAL_OUT)/freshqa-pages.jsonl
-	$(BIN)/cragmesh eval run $(EVAL_OUT)/freshqa-pages.jsonl --out $(EVAL_OUT)/freshqa-pages $(ARGS)
-
 # A graph of the evaluation's rows, whichever a running mesh has.
 eval-system: .venv-bench/pyvenv.cfg out/eval-kg.sqlite generator ## The whole system beside Haystack and LangChain: a question in, its answer out; ARGS="--limit 60 --judge llm".
 	$(BIN)/cragmesh down
@@ -110,29 +100,17 @@ eval-system: .venv-bench/pyvenv.cfg out/eval-kg.sqlite generator ## The whole sy
 eval-reader: setup ## The extractive reader on SQuAD's questions, each with its own paragraph; needs CRAGMESH_EVAL_DATA.
 	$(BIN)/python -W ignore -m tests.bench.reader $(ARGS)
 
-eval-reading: up ## SQuAD's questions over its articles as a collection, answerable and not; ARGS="--strategy adaptive".
-	@test -n "$(DATA)"
-	$(BIN)/python -W ignore -m tests.bench.reading --out $(EVAL_OUT)/reading --count $(QUESTIONS)
-	$(BIN)/cragmesh index $(EVAL_OUT)/reading/articles.jsonl --collection eval-articles
-	$(BIN)/cragmesh eval run $(EVAL_OUT)/reading/questions.jsonl --out $(EVAL_OUT)/reading/run $(ARGS)
-
 eval-corpus: setup generator ## Answers found in a collection: dense, BM25, hybrid, reranked; needs CRAGMESH_EVAL_DATA.
 	$(BIN)/python -W ignore -m tests.bench.corpus $(ARGS)
 
 eval-documents: setup ## Answers and their pages found in 200 PDFs of Debian's documentation; ARGS="FOLDER" that holds them.
 	$(BIN)/python -W ignore -m tests.bench.documents $(ARGS)
 
-bench-mixed: setup ## 1,000 mixed files while their retriever is killed; ARGS="-n 100 --kills 1".
-	$(BIN)/python -W ignore -m tests.bench.mixed $(ARGS)
-
 bench-index: setup ## What collections cost in local mode: indexing, search at 10 k and 100 k chunks.
 	$(BIN)/python -W ignore -m tests.bench.index $(ARGS)
 
 eval-papers: setup ## Measure /papers on Cranfield step by step; needs CRAGMESH_EVAL_DATA, and a generator for what is new.
 	$(BIN)/cragmesh papers eval "$(DATA)/ir/cranfield" --out out/eval-papers $(ARGS)
-
-eval-premise: up ## Precision and recall of "invalid question" on FreshQA; ARGS="--sample 100".
-	$(BIN)/python -m tests.bench.premise $(ARGS)
 
 injection: setup ## Ask under forty prompt injections; ARGS="--generator URL" or "--gateway URL".
 	$(BIN)/python -m tests.bench.injection $(ARGS)
@@ -161,16 +139,10 @@ eval-kg: out/eval-kg.sqlite ## Share of real questions whose facts hold the answ
 saturation: setup ## Questions a second until no more are answered, beside Haystack (needs .venv-bench).
 	$(BIN)/python -m tests.load.saturation $(ARGS)
 
-hang-up: up ## Hang up on the running mesh and see how soon vLLM is idle.
-	$(BIN)/python -m tests.load.hang_up
-
 SCENARIO ?= steady
 
 load: setup ## Load a mesh by locust, with a fake generator or TARGET=URL: SCENARIO="steady spike soak mixed big-pages hang-ups doors", ARGS="--rate 2 --questions FILE".
 	$(BIN)/python -m tests.load.run $(SCENARIO) $(if $(TARGET),--target $(TARGET)) $(ARGS)
-
-bench-overhead: setup ## What the gateway itself computes for a question, by each door.
-	$(BIN)/python -m tests.bench.overhead $(ARGS)
 
 gateways: setup ## Three gateways, one Valkey or Redis, one slow generator, asked 20 times what it answers.
 	$(BIN)/python -m tests.load.gateways $(ARGS)

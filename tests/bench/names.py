@@ -181,7 +181,7 @@ def tally(shares: dict[str, list[int]], way: str, outcome: int) -> None:
 
 def built(kinds: list[tuple[str, list[tuple[str, str, float]]]], path: str = "") -> NameIndex:
     engine = create_engine(f"sqlite:///{path}" if path else "sqlite://")
-    with counting(CONSOLE) as bar, engine.begin() as connection:
+    with counting() as bar, engine.begin() as connection:
         task = bar.add_task("names")
         create_index(connection)
         for kind, names in kinds:

@@ -8,15 +8,15 @@
 - `policy`: checkov over every rendered kustomization; a finding without an explanation below fails, and so does an
   explanation that nothing needs any more.
 
-Each tool has an environment of its own in `.venv-audit`, made when it is missing: their dependencies contradict each
-other, and none belongs into the mesh's. Where the package index cannot be reached either, it says NOT RUN, and with
+Each tool has an environment of its own, which uv makes when it is missing: their dependencies contradict each other,
+and none belongs into the mesh's. Where the package index cannot be reached either, it says NOT RUN, and with
 `--must-run` that fails: who asks for one check wants no pass because nobody looked.
 """
 
 import argparse
 import json
+import os
 import shutil
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
@@ -25,13 +25,11 @@ from pathlib import Path
 from typing import Any
 
 from deploy import release
-from services.generator.installer import Command, install
-from tests.deploy.conftest import KUSTOMIZATIONS, ROOT
+from services.generator.installer import pip_settings, translate
+from tests.deploy.conftest import KUSTOMIZATIONS, ROOT, run
 
 TOOLS = {"cyclonedx-bom": release.CYCLONEDX, "pip-audit": "2.10.1", "checkov": "3.3.30"}
-HOME = ROOT / ".venv-audit"
 ENVIRONMENTS = {"mesh": ROOT / ".venv", "generator": ROOT / ".venv-generator"}
-LIMIT_S = 900
 # Asked about first, and alone: the service answers for the one package that every environment has, or for none.
 PROBE = "pip"
 
@@ -47,33 +45,18 @@ class NotRun(Exception):
     """A tool cannot be had on this machine."""
 
 
-def tool(name: str, program: str) -> str:
-    """A tool's program, installed when it is missing.
+def tool(name: str, program: str) -> tuple[str, ...]:
+    """The command of a tool, which uv installs when it is missing.
 
     Raises:
         NotRun: the package index cannot be reached, or has no such version.
     """
-    folder = HOME / f"{name}-{TOOLS[name]}"
-    if not (folder / "ready").is_file():
-        say(f"installing {name} {TOOLS[name]}")
-        run(sys.executable, "-m", "venv", str(folder))
-        problems: list[str] = []
-
-        def execute(command: Command) -> bool:
-            done = run(*command.argv, env=command.env)
-            problems.append(_last(done.stderr))
-            return done.returncode == 0
-
-        if not install(str(folder / "bin" / "python"), ("--quiet", f"{name}=={TOOLS[name]}"), execute):
-            raise NotRun(f"{name} cannot be installed: {problems[-1]}")
-        (folder / "ready").touch()
-    return str(folder / "bin" / program)
-
-
-def run(*argv: str, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(  # noqa: S603 - programs of this audit
-        argv, cwd=ROOT, env=env, capture_output=True, text=True, timeout=LIMIT_S, check=False
-    )
+    environment = ("tool", "run", "--quiet", "--python", sys.executable, "--from", f"{name}=={TOOLS[name]}")
+    command = (str(release.UV), *environment, program)
+    tried = run(*command, "--version")
+    if tried.returncode != 0:
+        raise NotRun(f"{name} cannot be installed: {_last(tried.stderr)}")
+    return command
 
 
 def say(line: str) -> None:
@@ -93,7 +76,7 @@ def sbom(out: Path) -> list[str]:
         file = out / f"{name}.cdx.json"
         # Its validation of every address in it takes twenty times as long as all else, over what its own library wrote.
         options = ("--output-reproducible", "--no-validate", "-o", str(file))
-        made = run(program, "environment", *options, str(folder / "bin" / "python"))
+        made = run(*program, "environment", *options, str(folder / "bin" / "python"))
         if made.returncode != 0:
             wrong.append(f"no bill of materials of {name}: {_last(made.stderr)}")
             continue
@@ -132,8 +115,8 @@ def vulnerabilities(out: Path) -> list[str]:
     return wrong
 
 
-def _pip_audit(program: str, *arguments: str) -> list[dict[str, Any]]:
-    done = run(program, "--format", "json", "--progress-spinner", "off", "--timeout", "5", *arguments)
+def _pip_audit(program: tuple[str, ...], *arguments: str) -> list[dict[str, Any]]:
+    done = run(*program, "--format", "json", "--progress-spinner", "off", "--timeout", "5", *arguments)
     try:
         return list(json.loads(done.stdout)["dependencies"])
     except ValueError:
@@ -156,7 +139,7 @@ def policy(out: Path) -> list[str]:
         manifests[str(file)] = name
     say(f"policies over {', '.join(manifests.values())}")
     scan = ("--framework", "kubernetes", "--skip-download", "--quiet", "--compact", "--output", "json")
-    report = json.loads(run(program, *scan, "--file", *manifests).stdout)
+    report = json.loads(run(*program, *scan, "--file", *manifests).stdout)
     # Without results where nothing that it knows was in the files.
     passed = report["summary"]["passed"] if "results" in report else 0
     found: dict[str, set[str]] = {}
@@ -193,6 +176,9 @@ def main() -> int:
     if unknown := set(args.parts) - set(PARTS):
         parser.error(f"no such part: {', '.join(sorted(unknown))}")
     args.out.mkdir(parents=True, exist_ok=True)
+    # What pip is told of indexes, uv is told too.
+    for variable, value in (translate(pip_settings()) or {}).items():
+        os.environ.setdefault(variable, value)
     wrong, not_run = [], []
     # At the same time: they wait for an index, for a service and for programs.
     with ThreadPoolExecutor() as pool:

@@ -5,7 +5,6 @@ What a kubelet would do is played: pods are told to be ready as soon as they are
 
 import json
 import os
-import socket
 import subprocess
 import threading
 import time
@@ -15,15 +14,11 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
+from tests.ports import free_ports
+
 PROGRAMS = ("etcd", "kube-apiserver", "kube-controller-manager")
 TOKEN = "of-this-run"  # noqa: S105 - of a server on loopback, for a minute
 READY = {"conditions": [{"type": kind, "status": "True"} for kind in ("Initialized", "Ready", "ContainersReady")]}
-
-
-def _port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
 
 
 class Cluster:
@@ -83,7 +78,7 @@ def wait(what: str, done: Callable[[], bool], seconds: float = 120) -> None:
 @contextmanager
 def control_plane(programs: Path, kubectl: str, folder: Path) -> Iterator[Cluster]:
     """A cluster whose programs are in a folder; it ends with the block."""
-    store, peers, secure, controllers = (_port() for _ in range(4))
+    store, peers, secure, controllers = free_ports(4)
     key, tokens, kubeconfig = folder / "accounts.key", folder / "tokens.csv", folder / "kubeconfig"
     openssl = ["openssl", "genrsa", "-out", str(key), "2048"]
     subprocess.run(openssl, capture_output=True, check=True)  # noqa: S603

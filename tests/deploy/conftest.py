@@ -32,7 +32,7 @@ def tool(name: str) -> str:
 
 def run(*argv: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
     return subprocess.run(  # noqa: S603 - programs of this test
-        argv, cwd=ROOT, input=stdin, capture_output=True, text=True, timeout=400, check=False
+        argv, cwd=ROOT, input=stdin, capture_output=True, text=True, timeout=900, check=False
     )
 
 

@@ -25,7 +25,7 @@ def replies(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Replies:
     (environment / "bin" / "python").touch()
     (environment / "lib" / "python3.11" / "site-packages").mkdir(parents=True)
     monkeypatch.setattr(audit, "ENVIRONMENTS", {"mesh": environment})
-    monkeypatch.setattr(audit, "tool", lambda name, program: program)
+    monkeypatch.setattr(audit, "tool", lambda name, program: (program,))
     monkeypatch.setattr(shutil, "which", lambda name, path=None: name)
 
     def set_replies(**printed: Any) -> None:

@@ -27,7 +27,7 @@ from tests.deploy.conftest import (
     validate,
     variables,
 )
-from tests.deploy.known import EVERY, SETTINGS, bodies_mib, names
+from tests.deploy.known import EVERY, SETTINGS, all_names, bodies_mib, names
 
 # The oldest that has the sleep action of preStop without a gate, one between, and the newest that the schemas know.
 VERSIONS = ("1.30", "1.34", "1.37")
@@ -155,13 +155,12 @@ def test_a_pod_may_finish_what_it_has_begun(rendered: Rendered, name: str) -> No
 @pytest.mark.parametrize("name", [*OVERLAYS, "jobs"])
 def test_every_variable_is_one_that_its_service_reads(rendered: Rendered, name: str) -> None:
     maps = of_kind(rendered[name], "ConfigMap")
-    everything = set().union(*(names(service) for service in SETTINGS))
     for workload, pod in pods(rendered[name]).items():
         if workload in SETTINGS:
             assert {name for name in variables(pod) if name.startswith("CRAGMESH_")} <= names(workload), workload
         for source in container(pod).get("envFrom", []):
             shared = {key for key in maps[source["configMapRef"]["name"]]["data"] if key.startswith("CRAGMESH_")}
-            assert shared <= everything, workload
+            assert shared <= all_names(), workload
 
 
 def test_each_service_is_found_under_the_address_that_the_mesh_uses(rendered: Rendered, name: str) -> None:

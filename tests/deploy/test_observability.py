@@ -2,11 +2,9 @@
 
 import json
 import re
-import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +18,7 @@ from services.kit.telemetry import Metrics
 from tests.deploy import exported
 from tests.deploy.conftest import ROOT, run, tool
 from tests.ports import free_port
+from tests.serving import process
 
 FOLDER = ROOT / "deploy" / "observability"
 # May be away: it runs only where collections are kept on a server.
@@ -174,31 +173,13 @@ def test_the_configuration_is_valid_and_scrapes_every_service() -> None:
 
 
 def test_the_dashboards_queries_are_promql() -> None:
-    promtool = tool("promtool")
     rules = [
         {"record": f"panel:{number}", "expr": text.replace("$__rate_interval", "5m")}
         for number, text in enumerate(expressions())
     ]
     document = yaml.safe_dump({"groups": [{"name": "panels", "rules": rules}]})
-    result = subprocess.run(  # noqa: S603 - a program of this test
-        (promtool, "check", "rules", "/dev/stdin"),
-        input=document,
-        capture_output=True,
-        text=True,
-        timeout=400,
-        check=False,
-    )
+    result = run(tool("promtool"), "check", "rules", "/dev/stdin", stdin=document)
     assert result.returncode == 0, result.stdout + result.stderr
-
-
-@contextmanager
-def process(*argv: str, env: dict[str, str] | None = None) -> Iterator[subprocess.Popen[bytes]]:
-    started = subprocess.Popen(argv, cwd=ROOT, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # noqa: S603
-    try:
-        yield started
-    finally:
-        started.terminate()
-        started.wait(20)
 
 
 def until(what: str, seconds: float, look: Any) -> Any:

@@ -13,11 +13,10 @@ import contextlib
 import os
 import random
 import shutil
-import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,7 +25,8 @@ import httpx
 from tests.bench import common
 from tests.load.fake_generator import ANSWER
 from tests.load.restart import ready
-from tests.load.run import ROOT, ports_of
+from tests.load.run import ports_of
+from tests.serving import process
 
 BUDGET_S = 30.0
 # Until the first questions have been measured.
@@ -68,16 +68,6 @@ class Outcome:
             self.without_retry_after += "retry-after" not in reply.headers
 
 
-@contextlib.contextmanager
-def process(*argv: str, **env: str) -> Iterator[None]:
-    started = subprocess.Popen(argv, cwd=ROOT, env=os.environ | env, stdout=subprocess.DEVNULL)  # noqa: S603
-    try:
-        yield
-    finally:
-        started.terminate()
-        started.wait()
-
-
 @contextlib.asynccontextmanager
 async def serving(count: int, prefill: float, *, store: bool) -> AsyncIterator[list[str]]:
     """The gateways' roots, each ready and with one question behind it."""
@@ -100,7 +90,7 @@ async def serving(count: int, prefill: float, *, store: bool) -> AsyncIterator[l
         roots = [f"http://127.0.0.1:{ports[name]}" for name in names]
         for name in names:
             port = {"CRAGMESH_GATEWAY_PORT": str(ports[name])}
-            stack.enter_context(process(sys.executable, "-m", "services.gateway", **env, **port))
+            stack.enter_context(process(sys.executable, "-m", "services.gateway", env={**os.environ, **env, **port}))
         await ready(f"http://127.0.0.1:{ports['generator']}/health", within_s=120)
         async with httpx.AsyncClient(timeout=60, trust_env=False) as http:
             for root in roots:

@@ -13,6 +13,7 @@ import asyncio
 import contextlib
 import os
 import signal
+import subprocess
 import sys
 from collections import Counter
 from collections.abc import AsyncIterator, Collection
@@ -80,17 +81,20 @@ async def _pump(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> Non
         sink.close()
 
 
-async def ready(url: str, *, within_s: float = READY_S) -> None:
-    """Wait until a GET is answered with 2xx.
+async def ready(url: str, *, within_s: float = READY_S, of: subprocess.Popen[bytes] | None = None) -> None:
+    """Wait until a GET is answered with 2xx, by that process if one is given.
 
     Raises:
         TimeoutError: it was not.
+        RuntimeError: the process ended before.
     """
     async with asyncio.timeout(within_s), httpx.AsyncClient(trust_env=False) as http:
         while True:
             with contextlib.suppress(httpx.HTTPError):
                 if (await http.get(url)).is_success:
                     return
+            if of and of.poll() is not None:
+                raise RuntimeError(f"what was to answer at {url} ended with {of.returncode} before it was ready")
             await asyncio.sleep(0.1)
 
 

@@ -27,6 +27,7 @@ from tests.bench import common
 from tests.load.restart import ready
 from tests.load.run import ROOT, locust, mesh, running
 from tests.ports import free_port
+from tests.serving import process
 
 PEER = ROOT / ".venv-bench" / "bin" / "python"
 PEER_START_S = 300.0
@@ -122,24 +123,9 @@ async def serving_peer(
     command = (python, "-W", "ignore", "-m", "tests.bench.peer_server", "--peer", name, "--port", str(port))
     quiet = {"HAYSTACK_TELEMETRY_ENABLED": "False", "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": str(threads)}
     options = ("--generator", generator, "--threads", str(threads), *more)
-    process = await asyncio.create_subprocess_exec(
-        *command, *options, cwd=ROOT, env=os.environ | quiet, stdout=subprocess.DEVNULL
-    )
-    try:
-        started = asyncio.create_task(ready(f"http://127.0.0.1:{port}/readyz", within_s=within_s))
-        ended = asyncio.create_task(process.wait())
-        await asyncio.wait((started, ended), return_when=asyncio.FIRST_COMPLETED)
-        if process.returncode is not None:
-            started.cancel()
-            raise RuntimeError(
-                f"{name} ended with {process.returncode} before it was ready: is {python} its environment?"
-            )
-        await started
+    with process(*command, *options, env=os.environ | quiet) as peer:
+        await ready(f"http://127.0.0.1:{port}/readyz", within_s=within_s, of=peer)
         yield f"http://127.0.0.1:{port}"
-    finally:
-        if process.returncode is None:
-            process.terminate()
-            await process.wait()
 
 
 async def main() -> int:

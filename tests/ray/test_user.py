@@ -15,10 +15,11 @@ from ray.data.llm import HttpRequestProcessorConfig, build_processor
 
 from lab.evaluator.store import RunFolder
 from tests.load.fake_generator import ANSWER
-from tests.load.gateways import process, serving
+from tests.load.gateways import serving
 from tests.load.restart import ready
 from tests.ports import free_port
 from tests.ray.cluster import Cluster, qdrant
+from tests.serving import process
 from tests.unit.lab.evaluator.conftest import write_questions
 
 pytestmark = pytest.mark.anyio
@@ -52,7 +53,7 @@ async def test_a_folder_and_records_are_indexed_as_the_retriever_would(nodes: Cl
     with qdrant(tmp_path / "qdrant") as (_, url):
         root = f"http://127.0.0.1:{port}"
         env = {"CRAGMESH_QDRANT_URL": url, "CRAGMESH_RETRIEVER_PORT": port, "CRAGMESH_RETRIEVER_URL": root}
-        with process(sys.executable, "-m", "services.retriever", **env):
+        with process(sys.executable, "-m", "services.retriever", env=os.environ | env):
             await ready(f"{root}/readyz")
             for place, counts in ((folder, "1 skipped, 2 written"), (records, "20 written")):
                 output = await cragmesh(

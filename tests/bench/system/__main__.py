@@ -8,15 +8,16 @@ the graph's questions are asked of a mesh into whose graph the rows were loaded,
 as texts, for who has no graph. The strategies are asked through the running mesh, the peers in processes of their own
 (`.venv-bench`, else this environment) with the mesh's encoder; all use one generator, at CRAGMESH_GENERATOR_URL. The
 same command goes on after a kill, run by run; a smaller sample lies within a larger one, and all systems have the same.
-Leaves a run a set and system, `report.md`, `summary.json` and pictures. The data are found through CRAGMESH_EVAL_DATA.
+Leaves a run a set and system, `report.md`, `summary.json` and a picture. The data are found through CRAGMESH_EVAL_DATA.
 """
 
 import argparse
 import asyncio
 import contextlib
+import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,10 +27,8 @@ from lab.evaluator.errors import EvaluatorError
 from lab.evaluator.settings import EvaluatorSettings
 from lab.evaluator.store import Judgement, Prediction, RunFolder
 from proto.answer import MAX_BUDGET_S
-from proto.collections import CreateCollection, Document
-from services.cli.collections import CollectionClient, ingest_patiently
 from services.cli.console import say
-from services.cli.eval import ask_questions
+from services.cli.eval import ask_judge, ask_questions
 from services.cli.progress import counted
 from services.cli.services import root
 from services.gateway.access import OWNER, current_scope
@@ -47,7 +46,6 @@ PEERS = ("haystack", "langchain")
 # A peer has no deadline: how long it takes is what is measured.
 PEER_BUDGET_S = 120.0
 PEER_START_S = 1_800.0
-BATCH = 100
 SEED = 7
 
 
@@ -117,7 +115,9 @@ class Bench:
             return None
         predictions = (await asyncio.to_thread(runs.read, folder)).predictions
         if self.options.judge == "llm":
-            judgements = await self._by_model(folder, predictions)
+            judge_url = self.evaluator.judge_url or root("generator", self.settings)
+            settings = self.evaluator.model_copy(update={"judge_url": judge_url})
+            judgements = await ask_judge(folder, predictions, settings, self.options.concurrency)
         else:
             judgements = await asyncio.to_thread(runs.judge_by_rules, folder, predictions)
         places = await self._places(prepared, folder, predictions, judgements)
@@ -129,19 +129,6 @@ class Bench:
             kinds={line.id: line.label_kind for line in predictions},
         )
 
-    async def _by_model(self, folder: RunFolder, predictions: Sequence[Prediction]) -> dict[str, Judgement]:
-        with counted(f"judging {folder.path.parent.name}, {folder.name}", len(predictions)) as advance:
-            return await runs.judge_by_model(
-                folder,
-                predictions,
-                url=self.evaluator.judge_url or root("generator", self.settings),
-                model=self.evaluator.judge_model,
-                api_key=self.evaluator.judge_api_key,
-                allow_s=self.evaluator.judge_timeout_s,
-                concurrency=self.options.concurrency,
-                on_done=lambda: advance(1),
-            )
-
     async def _places(
         self,
         prepared: Prepared,
@@ -151,7 +138,7 @@ class Bench:
     ) -> dict[str, stages.Place]:
         current_scope.set(OWNER)
         items = {item.id: item for item in await asyncio.to_thread(_items, prepared)}
-        texts = [document.text for document in _documents(prepared)]
+        texts = [row["text"] for row in common.read_rows(prepared.documents)] if prepared.documents else []
         async with http_client() as http:
             finder = stages.Finder(Mesh.connect(self.settings, http), texts)
             with counted(f"looking where {folder.name} lost {prepared.name}") as advance:
@@ -162,21 +149,10 @@ def _items(prepared: Prepared) -> list[Item]:
     return list(Source([prepared.questions]).items())
 
 
-def _documents(prepared: Prepared) -> Iterator[Document]:
-    if prepared.documents:
-        yield from map(Document.model_validate, common.read_rows(prepared.documents))
-
-
-def index(prepared: Prepared, settings: GatewaySettings) -> None:
+def index(prepared: Prepared) -> None:
     """Put a set's documents into its collection; those that are there already cost nothing."""
-    documents = list(_documents(prepared))
-    with CollectionClient(root("retriever", settings), token=settings.mesh_token) as client:
-        client.create(prepared.collection, CreateCollection())
-        with counted(f"indexing {prepared.name}", len(documents)) as advance:
-            for start in range(0, len(documents), BATCH):
-                batch = documents[start : start + BATCH]
-                ingest_patiently(client, prepared.collection, batch)
-                advance(len(batch))
+    command = (sys.executable, "-m", "services.cli", "index", str(prepared.documents), "-c", prepared.collection)
+    subprocess.run(command, check=True)  # noqa: S603 - our own command
 
 
 async def measure(bench: Bench, data: Path) -> bool:
@@ -185,7 +161,7 @@ async def measure(bench: Bench, data: Path) -> bool:
     sets = [prepare(name, data, bench.options.out / "sets") for name in bench.options.sets]
     for prepared in () if bench.options.report_only else sets:
         if prepared.documents and set(bench.options.systems) - set(PEERS):
-            await asyncio.to_thread(index, prepared, bench.settings)
+            await asyncio.to_thread(index, prepared)
         for system in bench.options.systems:
             if time.monotonic() >= bench.until:
                 whole = False

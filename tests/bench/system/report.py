@@ -1,16 +1,14 @@
-"""The report of `make eval-system`: scores, seconds, paired differences and lost questions, as tables and pictures."""
+"""The report of `make eval-system`: scores, seconds, paired differences and lost questions, as tables and a picture."""
 
 import json
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from matplotlib import colormaps
-from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
@@ -107,14 +105,12 @@ def _lost(name: str, systems: Mapping[str, Outcomes]) -> Table:
 
 
 def write(results: Results, folder: Path, *, facts: Sequence[tuple[str, str]]) -> list[Path]:
-    """`report.md`, `summary.json` and pictures, light and dark.
+    """`report.md`, `summary.json` and the picture of the outcomes, light and dark.
 
     Raises:
         WriteFailed: the disk took no more.
     """
-    images: dict[str, bytes] = {}
-    for name, draw in PICTURES.items():
-        images |= pictures.in_themes(name, partial(draw, results))
+    images = pictures.in_themes("outcomes", partial(picture, results))
     text = markdown.write("The whole system beside its peers", facts, tables(results), list(images))
     numbers = json.dumps(as_json(results), indent=1) + "\n"
     return files.write(folder, {"report.md": text.encode(), "summary.json": numbers.encode()} | images)
@@ -141,8 +137,8 @@ def _less(systems: Mapping[str, Outcomes], system: str) -> Difference | None:
     return ahead(systems[OURS], systems[system]) if OURS in systems and system != OURS else None
 
 
-def _panels(results: Results, theme: Theme, title: str = "") -> tuple[Figure, list[Any]]:
-    """An empty picture with a panel a set and a line a system, under a title if any."""
+def picture(results: Results, theme: Theme) -> Figure:
+    """Right, missing and wrong of each system as shares, a panel a set, and its score beside them."""
     figure, first = pictures.new_figure(theme, height=1.0)
     first.remove()
     columns = min(COLUMNS, len(results))
@@ -152,93 +148,28 @@ def _panels(results: Results, theme: Theme, title: str = "") -> tuple[Figure, li
     panels = figure.subplots(rows, columns, squeeze=False)
     for axes in panels.flat[len(results) :]:
         axes.set_visible(False)
-    for axes, name in zip(panels.flat, results, strict=False):
+    colours = dict(zip(OUTCOMES, (theme.right, theme.missing, theme.wrong), strict=True))
+    for axes, (name, systems) in zip(panels.flat, results.items(), strict=False):
         pictures.dress(axes, theme)
         axes.set_title(name, loc="left", fontsize=10, color=theme.ink)
-        axes.set_yticks(range(len(results[name])), list(results[name]), fontsize=8)
-        axes.set_ylim(len(results[name]) - 0.5, -0.5)
-    if title:
-        figure.suptitle(title, fontsize=10.5, color=theme.ink)
-    return figure, list(panels.flat[: len(results)])
-
-
-def _stack(axes: Any, place: int, parts: Mapping[str, float], colours: Mapping[str, str]) -> None:
-    """A bar of shares beside each other, on an axis of percentages."""
-    left = 0.0
-    for name, share in parts.items():
-        axes.barh(place, share, left=left, color=colours[name], height=0.72)
-        left += share
-    axes.set_xlim(0, 1)
-    axes.grid(visible=False)
-    axes.xaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
-
-
-def outcomes(results: Results, theme: Theme) -> Figure:
-    """Right, missing and wrong of each system, and its score with its interval as a point."""
-    figure, panels = _panels(results, theme)
-    colours = dict(zip(OUTCOMES, (theme.right, theme.missing, theme.wrong), strict=True))
-    for axes, systems in zip(panels, results.values(), strict=True):
+        axes.set_yticks(range(len(systems)), list(systems), fontsize=8)
+        axes.set_ylim(len(systems) - 0.5, -0.5)
+        axes.set_xlim(0, 1)
+        axes.grid(visible=False)
+        axes.xaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
         for place, item in enumerate(systems.values()):
-            scores = item.scores
-            estimates = (scores.accuracy, scores.missing_rate, scores.hallucination)
-            _stack(axes, place, dict(zip(OUTCOMES, (one.value for one in estimates), strict=True)), colours)
+            scores, left = item.scores, 0.0
+            shares = (scores.accuracy.value, scores.missing_rate.value, scores.hallucination.value)
+            for outcome, share in zip(OUTCOMES, shares, strict=True):
+                axes.barh(place, share, left=left, color=colours[outcome], height=0.72)
+                left += share
             axes.text(1.02, place, f"{scores.score.value:+.2f}", va="center", fontsize=8, color=theme.ink)
-    _legend(figure, theme, colours)
-    return figure
-
-
-def gains(results: Results, theme: Theme) -> Figure:
-    """The score of our system less each other one's, paired, with 95 % intervals."""
-    figure, panels = _panels(results, theme, f"Score of {OURS} less each system's, 95 % interval")
-    for axes, systems in zip(panels, results.values(), strict=True):
-        for place, system in enumerate(systems):
-            if less := _less(systems, system):
-                value = less.score
-                width = [[value.value - value.low], [value.high - value.value]]
-                axes.errorbar(value.value, place, xerr=width, fmt="o", color=theme.line, elinewidth=1.6, capsize=3)
-        axes.axvline(0, color=theme.ink, linewidth=0.8)
-    return figure
-
-
-def seconds(results: Results, theme: Theme) -> Figure:
-    """Median seconds, with a line to the 95th percentile."""
-    figure, panels = _panels(results, theme, "Seconds a question: median, and to the 95th percentile")
-    for axes, systems in zip(panels, results.values(), strict=True):
-        for place, item in enumerate(systems.values()):
-            middle, high = item.percentile(50), item.percentile(95)
-            axes.plot([middle, high], [place, place], color=theme.line, linewidth=1.6)
-            axes.plot(middle, place, "o", color=theme.line)
-        axes.set_xlim(left=0)
-    return figure
-
-
-def lost(results: Results, theme: Theme) -> Figure:
-    """Questions that were lost, by stage."""
-    figure, panels = _panels(results, theme)
-    used = {stage for systems in results.values() for item in systems.values() for stage in item.lost}
-    colours = {stage: to_hex(colormaps["tab10"](n)) for n, stage in enumerate(STAGES) if stage in used}
-    for axes, systems in zip(panels, results.values(), strict=True):
-        for place, item in enumerate(systems.values()):
-            questions = max(1, len(item.outcomes))
-            _stack(axes, place, {stage: item.lost.count(stage) / questions for stage in colours}, colours)
-    _legend(figure, theme, colours)
-    return figure
-
-
-def _legend(figure: Figure, theme: Theme, colours: Mapping[str, str]) -> None:
     figure.legend(
         handles=[Patch(color=colour, label=name) for name, colour in colours.items()],
         loc="outside lower center",
-        ncols=min(5, max(1, len(colours))),
+        ncols=len(colours),
         frameon=False,
         fontsize=8.5,
         labelcolor=theme.ink,
     )
-
-
-PICTURES: Mapping[str, Callable[[Results, Theme], Figure]] = {
-    "outcomes": outcomes,
-    "gains": gains,
-    "seconds": seconds,
-    "lost": lost,
-}
+    return figure

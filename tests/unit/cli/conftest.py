@@ -1,13 +1,22 @@
-"""Small services that behave well or badly, as processes."""
+"""Small services that behave well or badly, as processes, and a retriever that is none."""
 
 import asyncio
+import hashlib
+import json
+import re
 import sys
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, unquote, urlsplit
 
+import httpx
 import pytest
+from pydantic import BaseModel
 
-from services.cli import processes, supervisor
+from proto.collections import MEDIA_TYPES, CollectionInfo, DocumentInfo, Documents, IngestResponse, MoveResponse
+from services.cli import index, processes, supervisor
+from services.cli.collections import CollectionClient
 from services.cli.services import Launch, Service
 from services.cli.supervisor import State, Supervisor
 from tests.ports import free_port
@@ -106,3 +115,91 @@ def fake(tmp_path: Path) -> Fake:
         return Service(name, f"http://127.0.0.1:{port}", lambda: launch, after=after)
 
     return make
+
+
+INFO = CollectionInfo(name="corpus", encoders=("tiny",), chunked=True, documents=0, points=0, backend="local")
+
+
+class Retriever:
+    """The documents of one collection, without their passages.
+
+    Attributes:
+        answers: asked first; None leaves it to the rest.
+        created, batches: bodies of the requests that make the collection, and those that write texts into it.
+        broken: a file of this content cannot be read.
+    """
+
+    def __init__(self) -> None:
+        self.answers: Callable[[httpx.Request], httpx.Response | None] = lambda _: None
+        self.created: list[dict[str, Any]] = []
+        self.batches: list[list[dict[str, Any]]] = []
+        self.documents: dict[str, DocumentInfo] = {}
+        self.failed: dict[str, DocumentInfo] = {}
+        self.calls: list[str] = []
+        self.broken = b"broken"
+
+    def connect(self, _: str = "") -> CollectionClient:
+        return CollectionClient("http://retriever", transport=httpx.MockTransport(self.handle))
+
+    @property
+    def sent(self) -> list[dict[str, Any]]:
+        return [document for batch in self.batches for document in batch]
+
+    def handle(self, request: httpx.Request) -> httpx.Response:
+        if (answer := self.answers(request)) is not None:
+            return answer
+        path = re.sub(r"^/collections/\w+", "", urlsplit(str(request.url)).path)
+        query = {name: values[0] for name, values in parse_qs(request.url.query.decode()).items()}
+        self.calls.append(f"{request.method} {path.partition('/documents/')[0]}")
+        id = unquote(path.removeprefix("/documents/"))
+        match request.method, path:
+            case "PUT", "":
+                self.created.append(json.loads(request.content))
+                return sent(INFO, 201)
+            case "GET", "/documents":
+                # Two a page, so that a list of three has a second one.
+                ids = sorted(self.documents)
+                start = int(query.get("after") or 0)
+                page = tuple(self.documents[one] for one in ids[start : start + 2])
+                return sent(Documents(documents=page, next=str(start + 2) if start + 2 < len(ids) else ""))
+            case "POST", "/documents":
+                self.batches.append(json.loads(request.content)["documents"])
+                for one in self.batches[-1]:
+                    self.keep(one["id"], one["text"].encode(), one["format"], one["url"])
+                return sent(IngestResponse(added=len(self.batches[-1])))
+            case "POST", "/moves":
+                for one in json.loads(request.content)["moves"]:
+                    old = self.documents.pop(one["id"])
+                    self.documents[one["to"]] = old.model_copy(update={"id": one["to"], "url": one["url"]})
+                return sent(MoveResponse(moved=1))
+            case "PUT", _ if request.content == self.broken:
+                digest = hashlib.sha256(request.content).hexdigest()
+                self.failed[id] = DocumentInfo(id=id, digest=digest, state="failed", problem="damaged")
+                return httpx.Response(422, json={"title": "Invalid request", "status": 422, "detail": "damaged"})
+            case "PUT", _:
+                return sent(self.keep(id, request.content, MEDIA_TYPES[request.headers["content-type"]], query["url"]))
+            case "GET", _:
+                info = self.failed.get(id) or self.documents.get(id)
+                return sent(info) if info else httpx.Response(404, json={"title": "Not found", "status": 404})
+            case "DELETE", _:
+                del self.documents[id]
+                return httpx.Response(204)
+        raise AssertionError(path)
+
+    def keep(self, id: str, content: bytes, kind: str, url: str) -> DocumentInfo:
+        digest = hashlib.sha256(content).hexdigest()
+        info = DocumentInfo(id=id, url=url, digest=digest, format=kind, passages=1, written=1, state="complete")
+        self.documents[id] = info
+        return info
+
+
+def sent(message: BaseModel, status: int = 200) -> httpx.Response:
+    return httpx.Response(status, content=message.model_dump_json())
+
+
+@pytest.fixture
+def retriever(monkeypatch: pytest.MonkeyPatch) -> Retriever:
+    """What commands find in the retriever's place."""
+    retriever = Retriever()
+    monkeypatch.setattr(index, "connect", retriever.connect)
+    return retriever

@@ -73,9 +73,6 @@ def test_the_tree_has_all_that_happened_by_step() -> None:
     # What pages say cannot steer the terminal.
     assert "[bold]" in text
     assert "\x1b" not in text
-
-
-def test_a_response_without_a_trace_still_shows_its_answer() -> None:
     assert "Marta" in printed(RESPONSE.model_copy(update={"trace": None}))
 
 

@@ -10,49 +10,13 @@ import httpx
 import pytest
 from typer.testing import CliRunner
 
-from proto.collections import MAX_BATCH_DOCUMENTS, CollectionInfo, Document, FieldValue, IngestResponse
-from services.cli import index as indexing
+from proto.collections import MAX_BATCH_DOCUMENTS, Document, FieldValue
 from services.cli.caller import Refused, Unreachable
-from services.cli.collections import CollectionClient, ingest_patiently
 from services.cli.corpus import Keys, field_name, files_in, read, source_of
 from services.cli.ending import INTERRUPTED, UNREACHABLE
 from services.cli.main import app
 from services.cli.questions import UNKNOWN_ENCODING, BadInput
-
-INFO = CollectionInfo(name="corpus", encoders=("tiny",), chunked=True, documents=0, points=0, backend="local")
-
-
-class Retriever:
-    """A retriever that remembers documents; `answers` is asked first, and None leaves it to the rest."""
-
-    def __init__(self) -> None:
-        self.batches: list[list[dict[str, Any]]] = []
-        self.created: list[dict[str, Any]] = []
-        self.answers: Callable[[httpx.Request], httpx.Response | None] = lambda _: None
-        self.client = self.connect()
-
-    def connect(self) -> CollectionClient:
-        return CollectionClient("http://retriever", transport=httpx.MockTransport(self._handle))
-
-    @property
-    def documents(self) -> list[dict[str, Any]]:
-        return [document for batch in self.batches for document in batch]
-
-    def _handle(self, request: httpx.Request) -> httpx.Response:
-        if (answer := self.answers(request)) is not None:
-            return answer
-        if request.method == "PUT":
-            self.created.append(json.loads(request.content))
-            return httpx.Response(201, content=INFO.model_dump_json())
-        self.batches.append(json.loads(request.content)["documents"])
-        return httpx.Response(200, content=IngestResponse(added=len(self.batches[-1])).model_dump_json())
-
-
-@pytest.fixture
-def retriever(monkeypatch: pytest.MonkeyPatch) -> Retriever:
-    retriever = Retriever()
-    monkeypatch.setattr(indexing, "connect", lambda _: retriever.connect())
-    return retriever
+from tests.unit.cli.conftest import INFO, Retriever
 
 
 def problem(status: int, detail: str = "why") -> httpx.Response:
@@ -101,7 +65,7 @@ def test_documents_are_read_by_what_their_files_are(corpus: Path) -> None:
     assert problems.keys() == {
         "picture.png", "broken.txt", "gbk.txt", "records.jsonl:3", "records.jsonl:4", "records.jsonl:5",
     }  # fmt: skip
-    assert problems["broken.txt"] == "no text"
+    assert problems["broken.txt"] == "it is not text"
     assert problems["gbk.txt"] == UNKNOWN_ENCODING
     assert "'text'" in problems["records.jsonl:5"]
     assert sum(entry.nbytes for entry in entries) <= sum(file.stat().st_size for file in files_in(corpus))
@@ -182,7 +146,8 @@ def test_a_damaged_archive_gives_what_it_holds_and_is_named(tmp_path: Path, dama
 
 
 def test_what_is_too_large_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("services.cli.corpus.MAX_PAGE_CHARS", 10)
+    for module in ("corpus", "questions"):
+        monkeypatch.setattr(f"services.cli.{module}.MAX_PAGE_CHARS", 10)
     (tmp_path / "long.txt").write_text("x" * 11)
     (tmp_path / "long.jsonl").write_text(json.dumps({"text": "x" * 11}))
     assert all("more than the 10" in item.problem for item in read(files_in(tmp_path), tmp_path, Keys()))
@@ -207,7 +172,7 @@ def test_a_key_that_may_only_write_fills_a_collection_that_is_there(
 
     retriever.answers = answers
     result = CliRunner().invoke(app, ["index", str(corpus), "-c", "corpus"])
-    assert (result.exit_code == 0, len(retriever.documents)) == ((True, 5) if is_there else (False, 0))
+    assert (result.exit_code == 0, len(retriever.sent)) == ((True, 5) if is_there else (False, 0))
     assert is_there or "may not operate" in result.output
 
 
@@ -218,7 +183,7 @@ def test_index_makes_the_collection_and_fills_it(retriever: Retriever, corpus: P
     assert result.exit_code == 0, result.output
     assert retriever.created[0].items() >= {"encoders": ["tiny"], "chunked": False, "shards": 1, "replicas": 1}.items()
     assert retriever.created[0]["indexed_fields"] == {"year": "integer"}
-    assert len(retriever.documents) == 5
+    assert len(retriever.sent) == 5
     assert "5 documents added" in result.output
     assert "6 skipped" in result.output
     assert "picture.png: no kind of document" in result.output
@@ -243,7 +208,7 @@ def test_batches_keep_to_the_limits(retriever: Retriever, tmp_path: Path) -> Non
     file = tmp_path / "many.jsonl"
     file.write_text("".join(json.dumps({"text": f"Number {number}."}) + "\n" for number in range(700)))
     assert CliRunner().invoke(app, ["index", str(file), "-c", "corpus"]).exit_code == 0
-    assert len(retriever.documents) == 700
+    assert len(retriever.sent) == 700
     assert max(map(len, retriever.batches)) <= MAX_BATCH_DOCUMENTS
 
 
@@ -303,8 +268,8 @@ def test_a_batch_that_takes_too_long_is_halved(retriever: Retriever, silent: boo
 
     retriever.answers = slow
     documents = [Document(text=f"Number {number}.") for number in range(7)]
-    assert ingest_patiently(retriever.client, "corpus", documents).added == 7
-    assert [document["text"] for document in retriever.documents] == [document.text for document in documents]
+    assert retriever.connect().ingest("corpus", documents).added == 7
+    assert [document["text"] for document in retriever.sent] == [document.text for document in documents]
 
 
 def test_places_of_what_is_skipped_survive_the_halving(retriever: Retriever) -> None:
@@ -317,27 +282,30 @@ def test_places_of_what_is_skipped_survive_the_halving(retriever: Retriever) -> 
 
     retriever.answers = answer
     documents = [Document(text=text) for text in ("a", "b", "c", "empty")]
-    response = ingest_patiently(retriever.client, "corpus", documents)
+    response = retriever.connect().ingest("corpus", documents)
     assert [item.stage for item in response.skipped] == ["document:3"]
 
 
 @pytest.mark.parametrize("status", [429, 503, 504])
-def test_a_busy_retriever_is_asked_again_but_not_for_ever(retriever: Retriever, status: int) -> None:
+def test_a_busy_retriever_is_asked_again_but_not_for_ever(
+    retriever: Retriever, monkeypatch: pytest.MonkeyPatch, status: int
+) -> None:
     refusals = iter([problem(status)] * 3)
     retriever.answers = lambda _: next(refusals, None)
     pauses: list[float] = []
-    ingest_patiently(retriever.client, "corpus", [Document(text="One.")], pause=pauses.append)
+    monkeypatch.setattr("time.sleep", pauses.append)
+    retriever.connect().ingest("corpus", [Document(text="One.")])
     assert pauses == [1, 2, 4]
     retriever.answers = lambda _: problem(status)
     with pytest.raises(Refused):
-        ingest_patiently(retriever.client, "corpus", [Document(text="One.")], pause=pauses.append)
+        retriever.connect().ingest("corpus", [Document(text="One.")])
 
 
 @pytest.mark.parametrize("status", [200, 502])
 def test_what_is_no_retriever_is_named(retriever: Retriever, status: int) -> None:
     retriever.answers = lambda _: httpx.Response(status, text="<html>")
     with pytest.raises(Unreachable):
-        retriever.client.all()
+        retriever.connect().all()
 
 
 def test_search_shows_what_was_found(retriever: Retriever) -> None:
@@ -378,10 +346,10 @@ def test_collections_are_listed_and_deleted(retriever: Retriever) -> None:
 
 def test_shards_index_each_document_once(retriever: Retriever, corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert CliRunner().invoke(app, ["index", str(corpus), "-c", "corpus"]).exit_code == 0
-    whole, retriever.batches = retriever.documents, []
+    whole, retriever.batches = retriever.sent, []
     assert CliRunner().invoke(app, ["index", str(corpus), "-c", "corpus", "--shard", "0/2"]).exit_code == 0
-    first = len(retriever.documents)
+    first = len(retriever.sent)
     monkeypatch.setenv("JOB_COMPLETION_INDEX", "1")
     assert CliRunner().invoke(app, ["index", str(corpus), "-c", "corpus", "--shard", "2"]).exit_code == 0
     assert 0 < first < len(whole)
-    assert sorted(map(json.dumps, retriever.documents)) == sorted(map(json.dumps, whole))
+    assert sorted(map(json.dumps, retriever.sent)) == sorted(map(json.dumps, whole))

@@ -28,7 +28,7 @@ CALL = (
         "jsonrpc": "2.0",
         "id": 2,
         "method": "tools/call",
-        "params": {"name": "answer", "arguments": {"question": "who?"}},
+        "params": {"name": "answer", "arguments": {"question": "slowly, who?"}},
     },
 )
 
@@ -49,6 +49,25 @@ def listener(port: int) -> socket.socket:
     return one
 
 
+def commanded(url: str) -> Client:
+    """An agent's client of the command, to be opened."""
+    arguments = ["-m", "services.cli", "mcp"]
+    return Client(stdio_client(StdioServerParameters(command=sys.executable, args=arguments, env=environment(url))))
+
+
+@pytest.fixture
+def gateway() -> MCPServer:
+    """A gateway's tools: one that answers, after half a second where the question asks for it."""
+    gateway = MCPServer("gateway", instructions="Ask.")
+
+    @gateway.tool()
+    async def answer(question: str) -> str:
+        await asyncio.sleep(0.5 * question.startswith("slowly"))
+        return f"an answer to {question}"
+
+    return gateway
+
+
 @asynccontextmanager
 async def serving(gateway: MCPServer, listening: socket.socket) -> AsyncIterator[str]:
     """The address of a gateway with these tools."""
@@ -62,43 +81,27 @@ async def serving(gateway: MCPServer, listening: socket.socket) -> AsyncIterator
         await task
 
 
-async def test_an_agent_calls_the_gateways_tools_over_stdio(listening: socket.socket) -> None:
-    gateway = MCPServer("gateway", instructions="Ask.")
-
-    @gateway.tool()
-    async def answer(question: str) -> str:
-        return f"an answer to {question}"
-
+async def test_an_agent_calls_the_gateways_tools_over_stdio(gateway: MCPServer, listening: socket.socket) -> None:
     @gateway.resource("cragmesh://collections")
     async def collections() -> str:
         return "notes"
 
-    async with serving(gateway, listening) as url:
-        command = StdioServerParameters(
-            command=sys.executable, args=["-m", "services.cli", "mcp"], env=environment(url)
-        )
-        async with Client(stdio_client(command)) as client:
-            assert client.instructions == "Ask."
-            assert [tool.name for tool in (await client.list_tools()).tools] == ["answer"]
-            result = await client.call_tool("answer", {"question": "who?"})
-            assert result.content[0].text == "an answer to who?"  # type: ignore[union-attr]
-            read = await client.read_resource("cragmesh://collections")
-            assert read.contents[0].text == "notes"  # type: ignore[union-attr]
+    async with serving(gateway, listening) as url, commanded(url) as client:
+        assert client.instructions == "Ask."
+        assert [tool.name for tool in (await client.list_tools()).tools] == ["answer"]
+        result = await client.call_tool("answer", {"question": "who?"})
+        assert result.content[0].text == "an answer to who?"  # type: ignore[union-attr]
+        read = await client.read_resource("cragmesh://collections")
+        assert read.contents[0].text == "notes"  # type: ignore[union-attr]
 
 
-async def test_a_gateway_that_restarts_costs_the_calls_meanwhile_alone(listening: socket.socket) -> None:
-    gateway, port = MCPServer("gateway"), listening.getsockname()[1]
-
-    @gateway.tool()
-    async def answer(question: str) -> str:
-        return f"an answer to {question}"
-
+async def test_a_gateway_that_restarts_costs_the_calls_meanwhile_alone(
+    gateway: MCPServer, listening: socket.socket
+) -> None:
+    port = listening.getsockname()[1]
     async with contextlib.AsyncExitStack() as agent:
         async with serving(gateway, listening) as url:
-            command = StdioServerParameters(
-                command=sys.executable, args=["-m", "services.cli", "mcp"], env=environment(url)
-            )
-            client = await agent.enter_async_context(Client(stdio_client(command)))
+            client = await agent.enter_async_context(commanded(url))
             await client.call_tool("answer", {"question": "who?"})
         listening.close()
         for _ in range(2):
@@ -110,21 +113,16 @@ async def test_a_gateway_that_restarts_costs_the_calls_meanwhile_alone(listening
     assert result.content[0].text == "an answer to who?"  # type: ignore[union-attr]
 
 
-async def test_a_call_is_answered_whose_agent_closes_its_side_at_once(listening: socket.socket) -> None:
-    gateway = MCPServer("gateway")
-
-    @gateway.tool()
-    async def answer(question: str) -> str:
-        await asyncio.sleep(0.5)
-        return f"an answer to {question}"
-
+async def test_a_call_is_answered_whose_agent_closes_its_side_at_once(
+    gateway: MCPServer, listening: socket.socket
+) -> None:
     async with serving(gateway, listening) as url:
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "services.cli", "mcp"), env=environment(url), stdin=PIPE, stdout=PIPE
         )
         output, _ = await process.communicate("".join(json.dumps(message) + "\n" for message in CALL).encode())
     replies = {reply["id"]: reply for reply in map(json.loads, output.splitlines())}
-    assert replies[2]["result"]["content"][0]["text"] == "an answer to who?"
+    assert replies[2]["result"]["content"][0]["text"] == "an answer to slowly, who?"
     assert process.returncode == 0
 
 

@@ -131,11 +131,15 @@ def test_pages_are_decoded_as_browsers_would(tmp_path: Path, content: bytes, exp
     [
         ("none.html", None, "none.html: No such file"),
         ("page.pdf", b"%PDF", r"ends in .htm, .html, .txt"),
-        ("empty.html", b" \n", "is empty"),
+        ("empty.html", b" \n", "it holds no text"),
         ("binary.html", b"<p>\0</p>", "is not text"),
         ("tower.txt", "Маяк построен".encode("cp1251"), "is not in UTF-8 and names no encoding; convert it"),
-        ("large.html", b"x" * (MAX_PAGE_CHARS + 1), f"larger than the {MAX_PAGE_CHARS:,} characters"),
-        ("huge.html", b"x" * (4 * MAX_PAGE_CHARS + 1), f"larger than the {MAX_PAGE_CHARS:,} characters"),
+        (
+            "large.html",
+            b"x" * (MAX_PAGE_CHARS + 1),
+            f"{MAX_PAGE_CHARS + 1:,} characters are more than the {MAX_PAGE_CHARS:,}",
+        ),
+        ("huge.html", b"x" * (4 * MAX_PAGE_CHARS + 1), f"{4 * MAX_PAGE_CHARS + 1:,} bytes are more than"),
     ],
 )
 def test_bad_pages(tmp_path: Path, name: str, content: bytes | None, message: str) -> None:

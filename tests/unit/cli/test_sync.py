@@ -8,88 +8,17 @@ import sys
 from io import BufferedReader
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, unquote, urlsplit
 
 import httpx
 import pytest
 from typer.testing import CliRunner
 
-from proto.collections import MEDIA_TYPES, CollectionInfo, DocumentInfo, Documents, IngestResponse, MoveResponse
+from proto.collections import DocumentInfo
 from services.cli import corpus
-from services.cli import index as indexing
 from services.cli.caller import Refused
-from services.cli.collections import CollectionClient
 from services.cli.main import app
 from services.cli.sync import compare
-
-
-class Retriever:
-    """The documents of one collection, without their passages; `broken` files cannot be read."""
-
-    def __init__(self) -> None:
-        self.documents: dict[str, DocumentInfo] = {}
-        self.failed: dict[str, DocumentInfo] = {}
-        self.calls: list[str] = []
-        self.broken = b"broken"
-
-    def connect(self, _: str) -> CollectionClient:
-        return CollectionClient("http://retriever", transport=httpx.MockTransport(self.handle))
-
-    def handle(self, request: httpx.Request) -> httpx.Response:
-        path = urlsplit(str(request.url)).path.removeprefix("/collections/notes")
-        query = {name: values[0] for name, values in parse_qs(request.url.query.decode()).items()}
-        self.calls.append(f"{request.method} {path.partition('/documents/')[0]}")
-        match request.method, path:
-            case "PUT", "":
-                return sent(CollectionInfo(name="notes", chunked=True, documents=0, points=0, backend="local"), 201)
-            case "GET", "/documents":
-                # Two a page, so that a list of three has a second one.
-                ids = sorted(self.documents)
-                start = int(query.get("after") or 0)
-                page = tuple(self.documents[one] for one in ids[start : start + 2])
-                return sent(Documents(documents=page, next=str(start + 2) if start + 2 < len(ids) else ""))
-            case "POST", "/documents":
-                for one in json.loads(request.content)["documents"]:
-                    self.keep(one["id"], one["text"].encode(), one["format"], one["url"])
-                return sent(IngestResponse(added=1))
-            case "POST", "/moves":
-                for one in json.loads(request.content)["moves"]:
-                    old = self.documents.pop(one["id"])
-                    self.documents[one["to"]] = old.model_copy(update={"id": one["to"], "url": one["url"]})
-                return sent(MoveResponse(moved=1))
-            case "PUT", _:
-                id = unquote(path.removeprefix("/documents/"))
-                if request.content == self.broken:
-                    digest = hashlib.sha256(request.content).hexdigest()
-                    self.failed[id] = DocumentInfo(id=id, digest=digest, state="failed", problem="damaged")
-                    return httpx.Response(422, json={"title": "Invalid request", "status": 422, "detail": "damaged"})
-                kind = MEDIA_TYPES[request.headers["content-type"]]
-                return sent(self.keep(id, request.content, kind, query["url"]))
-            case "GET", _:
-                id = unquote(path.removeprefix("/documents/"))
-                info = self.failed.get(id) or self.documents.get(id)
-                return sent(info) if info else httpx.Response(404, json={"title": "Not found", "status": 404})
-            case "DELETE", _:
-                del self.documents[unquote(path.removeprefix("/documents/"))]
-                return httpx.Response(204)
-        raise AssertionError(path)
-
-    def keep(self, id: str, content: bytes, kind: str, url: str) -> DocumentInfo:
-        digest = hashlib.sha256(content).hexdigest()
-        info = DocumentInfo(id=id, url=url, digest=digest, format=kind, passages=1, written=1, state="complete")
-        self.documents[id] = info
-        return info
-
-
-def sent(message: Any, status: int = 200) -> httpx.Response:
-    return httpx.Response(status, content=message.model_dump_json())
-
-
-@pytest.fixture
-def retriever(monkeypatch: pytest.MonkeyPatch) -> Retriever:
-    retriever = Retriever()
-    monkeypatch.setattr(indexing, "connect", retriever.connect)
-    return retriever
+from tests.unit.cli.conftest import Retriever
 
 
 @pytest.fixture
@@ -133,6 +62,12 @@ def test_a_folder_is_followed(retriever: Retriever, folder: Path) -> None:
     assert set(retriever.calls) == {"GET /documents", "PUT "}
 
 
+def test_a_folder_makes_its_collection(retriever: Retriever, folder: Path) -> None:
+    absent = httpx.Response(404, json={"title": "Not found", "status": 404})
+    retriever.answers = lambda request: absent if request.url.path == "/collections/notes/documents" else None
+    assert "add a.pdf" in sync(folder, "--dry-run")
+
+
 @pytest.mark.parametrize("id", [".", "..", "two\nlines"])
 def test_a_document_whose_id_no_address_has_is_removed_alone(retriever: Retriever, folder: Path, id: str) -> None:
     sync(folder)
@@ -140,8 +75,8 @@ def test_a_document_whose_id_no_address_has_is_removed_alone(retriever: Retrieve
     retriever.keep(id, b"of an older version", "text", "")
     sync(folder)
     assert retriever.documents == kept
-    with pytest.raises(Refused, match="name no collection"), retriever.connect("") as client:
-        client.document("notes", "..")
+    with pytest.raises(Refused, match="name no collection"):
+        retriever.connect().document("notes", "..")
 
 
 def test_a_file_name_of_two_lines_has_an_id_of_one(retriever: Retriever, tmp_path: Path) -> None:

@@ -21,9 +21,10 @@ from lab.evaluator.data import Skip, Source
 from lab.trainer import dataset, near, pairs, scenes
 from lab.trainer.synthesise import answers, programs
 from lab.trainer.synthesise import questions as made_up_questions
+from lab.trainer.synthesise.examples import examples
 from lab.trainer.synthesise.reading import articles, records
 from lab.trainer.synthesise.record import Record
-from services.cli.synthesise import examples, questions, synthesise
+from services.cli.synthesise import questions, synthesise
 from services.gateway import prompts
 from services.gateway.evidence import Evidence
 from services.gateway.steps.generate import TAUGHT_PROMPT, chat
@@ -135,10 +136,23 @@ def test_so_many_are_made_that_training_has_enough() -> None:
     assert signature(synthesise).parameters["count"].default >= 20_000
 
 
-def test_an_unknown_task_is_named() -> None:
-    result = run("--task", "poems")
-    assert result.exit_code == 2
-    assert "poems" in result.output
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--task", "poems"), "poems"),
+        (("--task", "kg-api", "--prose", "prose.jsonl"), "--prose"),
+        *(
+            ((share, "0.5", *options), "no domain")
+            for share in ("--near-share", "--scene-share")
+            for options in (("--task", "kg-api"), ("--domain", "movie"))
+        ),
+        (("--near-share", "0.6", "--scene-share", "0.5"), "more than all"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(options: tuple[str, ...], message: str) -> None:
+    refused = run(*options)
+    assert refused.exit_code == 2
+    assert message in refused.output
 
 
 def test_a_full_disk_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -230,42 +244,24 @@ def test_questions_on_a_scene_come_with_the_same_contexts_and_stand_on_one_side_
     assert len(beginnings) == len({example.group for example in asked}) < 20
 
 
-@pytest.mark.parametrize("share", ["--near-share", "--scene-share"])
-def test_dense_passages_and_scenes_are_for_answers_of_no_domain(share: str) -> None:
-    for options in (("--task", "kg-api"), ("--domain", "movie")):
-        refused = run(share, "0.5", *options)
-        assert refused.exit_code == 2
-        assert "no domain" in refused.output
-
-
-def test_shares_that_are_more_than_all_are_refused() -> None:
-    refused = run("--near-share", "0.6", "--scene-share", "0.5")
-    assert refused.exit_code == 2
-    assert "more than all" in refused.output
-
-
 def test_shares_that_round_up_are_all_and_no_more() -> None:
     rendered = list(examples("answer", 3, 3, near_share=0.5, scene_share=0.5))
     assert [example.source for example in rendered].count("near:3") == 2
     assert len(rendered) == 3
 
 
-def test_prose_is_for_answers_and_must_be_prose_that_nothing_is_measured_by(
+def test_nothing_is_measured_by_the_prose_that_is_taught(
     prose: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    result = run("--task", "kg-api", "--prose", str(prose))
-    assert result.exit_code == 2
-    assert "--prose" in result.output
-    missing = run("--prose", str(tmp_path / "none.jsonl"))
-    assert missing.exit_code == 1
-    assert "none.jsonl" in missing.output
-    kept_back = run("--prose", str(articles.SAMPLE))
-    assert kept_back.exit_code == 1
-    assert "sample" in kept_back.output
     monkeypatch.setenv("CRAGMESH_EVAL_DATA", str(prose.parent))
-    evaluation = run("--prose", str(prose))
-    assert evaluation.exit_code == 1
-    assert "evaluation data" in evaluation.output
+    for file, message in (
+        (tmp_path / "none.jsonl", "none.jsonl"),
+        (articles.SAMPLE, "sample"),
+        (prose, "evaluation data"),
+    ):
+        refused = run("--prose", str(file))
+        assert refused.exit_code == 1
+        assert message in refused.output
 
 
 def test_programs_are_rendered_for_the_adapter() -> None:

@@ -26,7 +26,7 @@ from services.gateway.evidence import Evidence
 from services.gateway.steps.generate import TAUGHT_PROMPT, chat
 from services.kit.client import ServiceClient, http_client
 from services.kit.llm import LLM
-from tests.unit.lab.trainer.tiny import NAME, examples, save_data, save_model
+from tests.unit.lab.trainer.tiny import NAME, save_data, save_model
 
 QUESTIONS: list[dict[str, Any]] = [
     {
@@ -172,15 +172,8 @@ async def test_programs_are_tried_until_their_facts_hold_the_answer(source: Path
     assert not [one for one in requests if one.get("program") == "get_open("]
 
 
-def test_replies_are_scored_as_an_evaluation_scores_them() -> None:
-    asked = [
-        example.model_copy(update={"completion": "$1.2 billion", "kind": "answer", "query": "what is it worth?"})
-        for example in examples(2)
-    ]
-    scores = judged(asked, ["Answer: 1,200,000,000 dollars", "I do not know that"])
-    assert (scores["right"], scores["missing"], scores["score"]) == (0.5, 0.5, 0.5)
-    assert scorer_of("answer") is judged
-    assert scorer_of("kg-api") is exact
+def test_replies_are_scored_by_their_task() -> None:
+    assert (scorer_of("answer"), scorer_of("kg-api")) == (judged, exact)
 
 
 @pytest.fixture(scope="module")

@@ -1,42 +1,39 @@
-"""A retriever as a process, to be killed."""
+"""A retriever as a process of its own, to be asked, measured or killed."""
 
 import contextlib
 import os
+import re
 import signal
 import sqlite3
 import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Self
 
 import httpx
-import psutil
 
 from tests.ports import free_port
 
+START_S = 300
 
-class Process:
-    """A retriever over a folder."""
 
-    def __init__(self, folder: Path) -> None:
+class Retriever:
+    """A retriever that is ready; `settings` are variables of its environment, without `CRAGMESH_`."""
+
+    def __init__(self, **settings: str) -> None:
         port = free_port()
         self.url = f"http://127.0.0.1:{port}"
-        settings = {
-            "CRAGMESH_RETRIEVER_PORT": str(port),
-            "CRAGMESH_QDRANT_PATH": str(folder),
-            "CRAGMESH_PRECISION": "fp32",
-            "CRAGMESH_THREADS": "1",
-            "CRAGMESH_PAGE_WORKERS": "1",
-            "CRAGMESH_MAX_DEADLINE_S": "300",
-        }
+        own = {f"CRAGMESH_{name}": value for name, value in settings.items()}
+        own |= {"CRAGMESH_RETRIEVER_PORT": str(port), "GOMP_SPINCOUNT": "1000", "HF_HUB_OFFLINE": "1"}
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "services.retriever"],
-            env=os.environ | settings,
+            [sys.executable, "-W", "ignore", "-m", "services.retriever"],
+            env=os.environ | own,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             start_new_session=True,
         )
-        until = time.monotonic() + 300
+        until = time.monotonic() + START_S
         with httpx.Client(base_url=self.url, trust_env=False) as client:
             while time.monotonic() < until and self._process.poll() is None:
                 with contextlib.suppress(httpx.HTTPError):
@@ -46,17 +43,26 @@ class Process:
         self.end(signal.SIGKILL)
         raise AssertionError("the retriever did not start")
 
-    def memory_mib(self) -> int:
-        """Of the retriever and the processes that read files for it."""
-        with contextlib.suppress(psutil.Error):
-            process = psutil.Process(self._process.pid)
-            return int(sum(one.memory_info().rss for one in (process, *process.children(recursive=True))) / 2**20)
-        return 0
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.end(signal.SIGTERM)
 
     def end(self, number: int) -> None:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._process.pid, number)
         self._process.wait(30)
+
+    def peak_mib(self) -> int:
+        """Peak resident memory of the service, its page workers included."""
+        total = 0
+        for stat in Path("/proc").glob("[0-9]*/stat"):
+            with contextlib.suppress(OSError):
+                if int(stat.read_text().rpartition(")")[2].split()[3]) == self._process.pid:
+                    match = re.search(r"VmHWM:\s+(\d+)", (stat.parent / "status").read_text())
+                    total += int(match[1]) // 1024 if match else 0
+        return total
 
 
 def written(folder: Path) -> int:
