@@ -1,6 +1,6 @@
 # What measures and teaches; included by the Makefile. `docs/measurements.md` has the table.
 
-.PHONY: bench bench-cpu bench-first eval eval-answers eval-check eval-baseline eval-calculator train-data train-adapters fit-confidence calibrate train-reader eval-embedded eval-system eval-reader eval-corpus bench-index eval-papers injection eval-classifier bench-classifier bench-names bench-kg eval-kg saturation load gateways rolling-restart eval-documents model-check load-batch
+.PHONY: bench bench-cpu bench-first eval eval-answers eval-check eval-baseline eval-calculator train-data train-adapters fit-confidence calibrate train-reader eval-embedded eval-system eval-reading eval-reader eval-corpus bench-index eval-papers injection eval-classifier bench-classifier bench-names bench-kg eval-kg saturation load gateways rolling-restart eval-documents model-check load-batch
 
 # What is taught and measured with the small model, whichever this machine serves; what they need is made for it.
 bench-cpu bench-first fit-confidence train-adapters: export CRAGMESH_MODEL = small
@@ -96,6 +96,9 @@ eval-system: .venv-bench/pyvenv.cfg out/eval-kg.sqlite generator ## The whole sy
 	CRAGMESH_KG_DATABASE=sqlite:///$(CURDIR)/out/eval-kg.sqlite $(BIN)/cragmesh up
 	$(BIN)/python -W ignore -m tests.bench.system --out $(EVAL_OUT)/system $(ARGS)
 	$(BIN)/cragmesh down
+
+eval-reading: up ## SQuAD's questions over its articles as a collection and FreshQA's over their pages, by the running mesh.
+	$(BIN)/python -W ignore -m tests.bench.system --out $(EVAL_OUT)/reading --sets squad,freshqa --systems adaptive $(ARGS)
 
 eval-reader: setup ## The extractive reader on SQuAD's questions, each with its own paragraph; needs CRAGMESH_EVAL_DATA.
 	$(BIN)/python -W ignore -m tests.bench.reader $(ARGS)
