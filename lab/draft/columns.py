@@ -7,7 +7,18 @@ from itertools import count
 from typing import Any, Literal
 
 from lab.draft.headers import MAX_NAME, abbreviated, ascii_words, column_name
-from lab.draft.vocabulary import deeds, measures, phrases_of, synonyms, units, words_of_names, words_of_unit
+from lab.draft.vocabulary import (
+    deeds,
+    english_of,
+    measures,
+    phrases_of,
+    synonyms,
+    unit_of_words,
+    units,
+    usual_words,
+    words_of_names,
+    words_of_unit,
+)
 from services.kg.generate.rules.inflection import inflections, irregular, singular
 from services.kg.generate.rules.values import parts_of
 from services.kg.generate.rules.words import english
@@ -31,6 +42,9 @@ MAX_UNIT = 3
 # A code is a short word without spaces: DE, LHR, ISBN-like identifiers.
 MAX_CODE = 6
 
+# Share of the values of a column of persons that look like one.
+MOST_PERSONS = 0.8
+
 _KEYS = ("id", "key", "code", "slug", "uuid", "symbol")
 _NUMBERED = (*_KEYS, "no", "nr", "number")
 _WHOLE = re.compile(r"-?(?:0|[1-9]\d{0,17}|[1-9]\d{0,2}(?:,\d{3})+)")
@@ -46,6 +60,7 @@ _OF_NUMBERS = re.compile(r"(\d{1,2})([-/.])(\d{1,2})\2\d+")
 _YEAR = re.compile(r"1\d{3}|20\d{2}")
 # Thousands and millions behind a figure, which are no unit: 12K, 1.5M.
 _SCALES = frozenset({"K", "k", "M", "MM", "B", "bn", "Bn", "T"})
+_PERSON = re.compile(r"[^\W\d_][\w.'’-]*(?: [^\W\d_][\w.'’-]*){1,3}")
 _TRUTH = frozenset({"true", "false", "yes", "no", "y", "n"})
 
 
@@ -113,7 +128,7 @@ class Column:
     @property
     def unit_words(self) -> list[str]:
         """The words for its unit."""
-        return words_of_unit(self._last) if self._unit else []
+        return words_of_unit(self._unit)
 
     @property
     def adjectives(self) -> dict[str, list[str]]:
@@ -123,14 +138,14 @@ class Column:
     @property
     def words(self) -> list[str]:
         """The words that ask for it, beside its name: "how many kilometres"."""
-        units = _alternatives(self.unit_words)
+        unit_words = _alternatives(self.unit_words)
         # "Hearing days", of a number of days.
         whole = [self.name.replace("_", " ")] if self._unit and len(self._last) > MAX_UNIT else []
-        asked = [f"how many ({units})"] if units else []
+        asked = [f"how many ({unit_words})"] if unit_words else []
         words = [*self._phrases.get("words", []), *whole, *asked, *synonyms(self.measured)]
         if self._is_rate:
             # "A kilo", of euros a kilo.
-            base = _alternatives(words_of_unit(self._last) or [self._last])
+            base = _alternatives(words_of_unit(units().get(self._last, {})) or [self._last])
             words += [f"(a|an|per|each|by the) ({base})"] if self.numeric and base else []
         if self.key_type == "percent":
             noun = self.key.replace("_", " ")
@@ -139,7 +154,7 @@ class Column:
             words.append(verb)
         if self.type == "flag":
             # "Who works remotely", of a flag `remote`.
-            adverb = [] if "_" in self.key or self.key.endswith(("le", "y")) else [f"{self.key}ly"]
+            adverb = [f"{self.key}ly"] if f"{self.key}ly" in usual_words() else []
             words += [verb] if (verb := verb_of(self.key)) else adverb
         if self.type == "date" and self.key.endswith("_date"):
             words.append(self.key.removesuffix("_date").replace("_", " "))
@@ -229,7 +244,16 @@ class Column:
             of_deed = (phrases for one in (front, f"{front}d", f"{front}ed") if (phrases := phrases_of(one)))
             return {**phrases_of("date"), **next(of_deed, {})}
         lasts = self.unit in ("minutes", "hours", "days")
-        return phrases_of(self.measured) or (measures()["lasting"] if lasts else {})
+        if lasts and self.measured == "length":
+            return measures()["duration"]
+        of_itself = phrases_of(self.measured, of_persons=self._of_persons)
+        return of_itself or (measures()["lasting"] if lasts else {})
+
+    @property
+    def _of_persons(self) -> bool:
+        """Whether most of its values look like names of persons: Ben Okafor."""
+        named = sum(_PERSON.fullmatch(one) is not None for one in self.values)
+        return self.type == "text" and named >= MOST_PERSONS * len(self.values)
 
     @property
     def sorts(self) -> bool:
@@ -265,7 +289,8 @@ class Column:
         *_, before, last = ("", *self.name.split("_"))
         # Called to the bar, mg/l.
         is_none = before == "the" or (last == self._last and before in units())
-        return units().get(self._last, {}) if self.numeric and not self._is_rate and not is_none else {}
+        unit = unit_of_words(self._last, self.name.split("_"))
+        return unit if self.numeric and not self._is_rate and not is_none else {}
 
     @property
     def _is_rate(self) -> bool:
@@ -286,11 +311,14 @@ def _alternatives(words: Iterable[str]) -> str:
 
 
 def verb_of(participle: str) -> str:
-    """The verb of a participle: `sell` of sold, `(allow|allowe)` of allowed, as of saved; empty for other words."""
+    """The verb of a participle: `sell` of sold, `allow` of allowed, `save` of saved; empty for other words."""
     if forms := irregular(participle):
         return forms[0]
     stems = (participle.removesuffix("ed"), participle.removesuffix("d")) if participle.endswith("ed") else ()
-    verbs = [one for one in stems if participle in inflections(one)]
+    verbs = english_of(one for one in stems if participle in inflections(one))
+    if participle.endswith("eed"):
+        # Agreed is one, and speed is none.
+        verbs = [one for one in verbs if one in usual_words()]
     return f"({'|'.join(verbs)})" if len(verbs) > 1 else "".join(verbs)
 
 
