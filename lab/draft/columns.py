@@ -11,6 +11,7 @@ from lab.draft.vocabulary import (
     deeds,
     english_of,
     measures,
+    period_of,
     phrases_of,
     synonyms,
     unit_of_words,
@@ -29,6 +30,8 @@ ColumnType = Literal["text", "date", "integer", "bigint", "number", "flag"]
 DateOrder = Literal["", "day_first", "month_first"]
 ColumnTransform = DateOrder | Literal["amount"]
 NUMERIC = ("integer", "bigint", "number")
+# Units of what lasts.
+LASTING = ("minutes", "hours", "days")
 
 # What an INTEGER of PostgreSQL holds.
 MAX_INTEGER = 2**31 - 1
@@ -143,6 +146,9 @@ class Column:
         whole = [self.name.replace("_", " ")] if self._unit and len(self._last) > MAX_UNIT else []
         asked = [f"how many ({unit_words})"] if unit_words else []
         words = [*self._phrases.get("words", []), *whole, *asked, *synonyms(self.measured)]
+        front = self.measured.rpartition("_")[0].replace("_", " ")
+        # "What does a car cost", of a `car_fare` beside others.
+        words += [f"{front} {one}" for one in words if front and one.isalpha()]
         if self._is_rate:
             # "A kilo", of euros a kilo.
             base = _alternatives(words_of_unit(units().get(self._last, {})) or [self._last])
@@ -156,6 +162,9 @@ class Column:
             # "Who works remotely", of a flag `remote`.
             adverb = [f"{self.key}ly"] if f"{self.key}ly" in usual_words() else []
             words += [verb] if (verb := verb_of(self.key)) else adverb
+            # "Which depots accept glass", of a flag `accepts_glass`.
+            deed, _, thing = self.name.partition("_")
+            words += [f"{verb} {thing}".replace("_", " ")] if thing and (verb := singular(deed)) != deed else []
         if self.type == "date" and self.key.endswith("_date"):
             words.append(self.key.removesuffix("_date").replace("_", " "))
         if self.type == "date" and (verb := verb_of(self.key)):
@@ -193,7 +202,8 @@ class Column:
             words += deeds(front[-1])
         if last == "method":
             words += [f"how (is|are|was|were) ... {one}" for one in deeds(front[-1])]
-        if _YEAR.fullmatch(last) or last in words_of_names("sizes"):
+        sized = last in words_of_names("sizes") or (last == "time" and self.unit in LASTING)
+        if _YEAR.fullmatch(last) or sized or (self.type == "flag" and last in words_of_names("offers")):
             words.append(noun)
         elif self.measured != self.key:
             words.append(self.measured.replace("_", " "))
@@ -234,7 +244,10 @@ class Column:
         # "Which bugs were fixed", of a number `fixed_bugs`.
         verb = verb_of(self.key.partition("_")[0]) if self.numeric and "_" in self.key else ""
         called = ["=called"] if self._last in ("name", "nickname") else []
-        return [*self._phrases.get("also", []), *of, *people, *([verb] if verb else []), *called]
+        # "How much does it cost a month", of a `monthly_cost`.
+        period = period_of(self.key.partition("_")[0])
+        every = [f"(a|per|each|every) {period}"] if period else []
+        return [*self._phrases.get("also", []), *of, *people, *([verb] if verb else []), *called, *every]
 
     @property
     def _phrases(self) -> dict[str, list[str]]:
@@ -243,7 +256,7 @@ class Column:
             # "When was it released", of a `release_date`.
             of_deed = (phrases for one in (front, f"{front}d", f"{front}ed") if (phrases := phrases_of(one)))
             return {**phrases_of("date"), **next(of_deed, {})}
-        lasts = self.unit in ("minutes", "hours", "days")
+        lasts = self.unit in LASTING
         if lasts and self.measured == "length":
             return measures()["duration"]
         of_itself = phrases_of(self.measured, of_persons=self._of_persons)

@@ -106,6 +106,11 @@ def words_of_names(kind: str) -> frozenset[str]:
     return frozenset(str(_table("names.yaml")[kind]).split())
 
 
+def period_of(word: str) -> str:
+    """The month of monthly; empty for other words."""
+    return str(_table("names.yaml")["periods"].get(word, ""))
+
+
 @cache
 def _table(name: str) -> dict[str, dict[str, Any]]:
     return cast(dict[str, dict[str, Any]], Folder(files("lab.draft")).content(name).data)
