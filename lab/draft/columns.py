@@ -1,52 +1,51 @@
 """Columns of CSV files: name in the graph, type, unit and words, guessed from the header and the cells."""
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from itertools import count
 from typing import Any, Literal
 
-from lab.draft.headers import MAX_NAME, abbreviated, ascii_words, column_name
-from lab.draft.vocabulary import deeds, measures, phrases_of, synonyms, units, words_of_names, words_of_unit
+from lab.draft.headers import abbreviated, column_name
+from lab.draft.vocabulary import (
+    deeds,
+    english_of,
+    measures,
+    period_of,
+    phrases_of,
+    synonyms,
+    unit_of_words,
+    units,
+    usual_words,
+    words_of_names,
+    words_of_unit,
+)
 from services.kg.generate.rules.inflection import inflections, irregular, singular
 from services.kg.generate.rules.values import parts_of
 from services.kg.generate.rules.words import english
-from services.kg.load.values import NO_NUMBER, NOTHING, parts_of_amount, truth, written_day
-from services.kit.text.dates import date_of
+from services.kg.load.values import truth
 
 ColumnType = Literal["text", "date", "integer", "bigint", "number", "flag"]
 DateOrder = Literal["", "day_first", "month_first"]
 ColumnTransform = DateOrder | Literal["amount"]
 NUMERIC = ("integer", "bigint", "number")
+# Units of what lasts.
+LASTING = ("minutes", "hours", "days")
 
-# What an INTEGER of PostgreSQL holds.
-MAX_INTEGER = 2**31 - 1
 # A column of more values, or of more values a row, does not sort rows, and no question is searched for them.
 MOST_SORTS = 300
 SORTED = 0.7
-# A column of 0 and 1 in fewer rows may be a count.
-MIN_SWITCHED = 10
 # The last word of a column's name may be an unknown unit if it is no longer: mah.
 MAX_UNIT = 3
 # A code is a short word without spaces: DE, LHR, ISBN-like identifiers.
 MAX_CODE = 6
+# Share of the values of a column of persons that look like one.
+MOST_PERSONS = 0.8
 
 _KEYS = ("id", "key", "code", "slug", "uuid", "symbol")
-_NUMBERED = (*_KEYS, "no", "nr", "number")
-_WHOLE = re.compile(r"-?(?:0|[1-9]\d{0,17}|[1-9]\d{0,2}(?:,\d{3})+)")
-_NUMBER = re.compile(r"-?(?:\d+|\d{1,3}(?:,\d{3})+)(?:\.\d+)?(?:[eE][+-]?\d+)?")
-# Digits after a leading 0 are no quantity.
-_POSTCODE = re.compile(r"-?0\d")
+NUMBERED = (*_KEYS, "no", "nr", "number")
 _OF_DAY = re.compile(r"(?:[01]?\d|2[0-3]):[0-5]\d(?::[0-5]\d)?")
-_DATE = re.compile(r"\d{4}-\d{1,2}(?:-\d{1,2})?(?:[T ].*)?")
-_TIMED = re.compile(r"\d[T ]+\d{1,2}:\d\d")
-# A day as people write it: a year in four digits, a month's name, or slashes. 1.10.24 may be a version.
-_WRITTEN = re.compile(r"(?=.*(?:\d{4}|[A-Za-z]{3}|/)).*\d.*")
-_OF_NUMBERS = re.compile(r"(\d{1,2})([-/.])(\d{1,2})\2\d+")
-_YEAR = re.compile(r"1\d{3}|20\d{2}")
-# Thousands and millions behind a figure, which are no unit: 12K, 1.5M.
-_SCALES = frozenset({"K", "k", "M", "MM", "B", "bn", "Bn", "T"})
-_TRUTH = frozenset({"true", "false", "yes", "no", "y", "n"})
+YEAR = re.compile(r"1\d{3}|20\d{2}")
+_PERSON = re.compile(r"[^\W\d_][\w.'’-]*(?: [^\W\d_][\w.'’-]*){1,3}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +89,7 @@ class Column:
     @property
     def numbered(self) -> bool:
         """Whether its name is that of a key or a number."""
-        return self._last in _NUMBERED
+        return self._last in NUMBERED
 
     @property
     def counts(self) -> bool:
@@ -113,7 +112,7 @@ class Column:
     @property
     def unit_words(self) -> list[str]:
         """The words for its unit."""
-        return words_of_unit(self._last) if self._unit else []
+        return words_of_unit(self._unit)
 
     @property
     def adjectives(self) -> dict[str, list[str]]:
@@ -123,14 +122,17 @@ class Column:
     @property
     def words(self) -> list[str]:
         """The words that ask for it, beside its name: "how many kilometres"."""
-        units = _alternatives(self.unit_words)
+        unit_words = _alternatives(self.unit_words)
         # "Hearing days", of a number of days.
         whole = [self.name.replace("_", " ")] if self._unit and len(self._last) > MAX_UNIT else []
-        asked = [f"how many ({units})"] if units else []
+        asked = [f"how many ({unit_words})"] if unit_words else []
         words = [*self._phrases.get("words", []), *whole, *asked, *synonyms(self.measured)]
+        front = self.measured.rpartition("_")[0].replace("_", " ")
+        # "What does a car cost", of a `car_fare` beside others.
+        words += [f"{front} {one}" for one in words if front and one.isalpha()]
         if self._is_rate:
             # "A kilo", of euros a kilo.
-            base = _alternatives(words_of_unit(self._last) or [self._last])
+            base = _alternatives(words_of_unit(units().get(self._last, {})) or [self._last])
             words += [f"(a|an|per|each|by the) ({base})"] if self.numeric and base else []
         if self.key_type == "percent":
             noun = self.key.replace("_", " ")
@@ -139,8 +141,11 @@ class Column:
             words.append(verb)
         if self.type == "flag":
             # "Who works remotely", of a flag `remote`.
-            adverb = [] if "_" in self.key or self.key.endswith(("le", "y")) else [f"{self.key}ly"]
+            adverb = [f"{self.key}ly"] if f"{self.key}ly" in usual_words() else []
             words += [verb] if (verb := verb_of(self.key)) else adverb
+            # "Which depots accept glass", of a flag `accepts_glass`.
+            deed, _, thing = self.name.partition("_")
+            words += [f"{verb} {thing}".replace("_", " ")] if thing and (verb := singular(deed)) != deed else []
         if self.type == "date" and self.key.endswith("_date"):
             words.append(self.key.removesuffix("_date").replace("_", " "))
         if self.type == "date" and (verb := verb_of(self.key)):
@@ -178,7 +183,8 @@ class Column:
             words += deeds(front[-1])
         if last == "method":
             words += [f"how (is|are|was|were) ... {one}" for one in deeds(front[-1])]
-        if _YEAR.fullmatch(last) or last in words_of_names("sizes"):
+        sized = last in words_of_names("sizes") or (last == "time" and self.unit in LASTING)
+        if YEAR.fullmatch(last) or sized or (self.type == "flag" and last in words_of_names("offers")):
             words.append(noun)
         elif self.measured != self.key:
             words.append(self.measured.replace("_", " "))
@@ -219,7 +225,10 @@ class Column:
         # "Which bugs were fixed", of a number `fixed_bugs`.
         verb = verb_of(self.key.partition("_")[0]) if self.numeric and "_" in self.key else ""
         called = ["=called"] if self._last in ("name", "nickname") else []
-        return [*self._phrases.get("also", []), *of, *people, *([verb] if verb else []), *called]
+        # "How much does it cost a month", of a `monthly_cost`.
+        period = period_of(self.key.partition("_")[0])
+        every = [f"(a|per|each|every) {period}"] if period else []
+        return [*self._phrases.get("also", []), *of, *people, *([verb] if verb else []), *called, *every]
 
     @property
     def _phrases(self) -> dict[str, list[str]]:
@@ -228,8 +237,17 @@ class Column:
             # "When was it released", of a `release_date`.
             of_deed = (phrases for one in (front, f"{front}d", f"{front}ed") if (phrases := phrases_of(one)))
             return {**phrases_of("date"), **next(of_deed, {})}
-        lasts = self.unit in ("minutes", "hours", "days")
-        return phrases_of(self.measured) or (measures()["lasting"] if lasts else {})
+        lasts = self.unit in LASTING
+        if lasts and self.measured == "length":
+            return measures()["duration"]
+        of_itself = phrases_of(self.measured, of_persons=self._of_persons)
+        return of_itself or (measures()["lasting"] if lasts else {})
+
+    @property
+    def _of_persons(self) -> bool:
+        """Whether most of its values look like names of persons: Ben Okafor."""
+        named = sum(_PERSON.fullmatch(one) is not None for one in self.values)
+        return self.type == "text" and named >= MOST_PERSONS * len(self.values)
 
     @property
     def sorts(self) -> bool:
@@ -265,7 +283,8 @@ class Column:
         *_, before, last = ("", *self.name.split("_"))
         # Called to the bar, mg/l.
         is_none = before == "the" or (last == self._last and before in units())
-        return units().get(self._last, {}) if self.numeric and not self._is_rate and not is_none else {}
+        unit = unit_of_words(self._last, self.name.split("_"))
+        return unit if self.numeric and not self._is_rate and not is_none else {}
 
     @property
     def _is_rate(self) -> bool:
@@ -286,103 +305,12 @@ def _alternatives(words: Iterable[str]) -> str:
 
 
 def verb_of(participle: str) -> str:
-    """The verb of a participle: `sell` of sold, `(allow|allowe)` of allowed, as of saved; empty for other words."""
+    """The verb of a participle: `sell` of sold, `allow` of allowed, `save` of saved; empty for other words."""
     if forms := irregular(participle):
         return forms[0]
     stems = (participle.removesuffix("ed"), participle.removesuffix("d")) if participle.endswith("ed") else ()
-    verbs = [one for one in stems if participle in inflections(one)]
+    verbs = english_of(one for one in stems if participle in inflections(one))
+    if participle.endswith("eed"):
+        # Agreed is one, and speed is none.
+        verbs = [one for one in verbs if one in usual_words()]
     return f"({'|'.join(verbs)})" if len(verbs) > 1 else "".join(verbs)
-
-
-def read_columns(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> list[Column]:
-    """The columns of a table that have a name and a value."""
-    cells: list[list[str]] = [[] for _ in headers]
-    for row in rows:
-        for index, cell in enumerate(row[: len(headers)]):
-            if (stripped := cell.strip()).casefold() not in NOTHING:
-                cells[index].append(stripped)
-    columns: list[Column] = []
-    for place, (header, filled) in enumerate(zip(headers, cells, strict=True), 1):
-        # A header in another alphabet gives no name.
-        name = column_name(header) or (f"column_{place}" if any(map(str.isalpha, header)) else "")
-        if not name or not filled:
-            continue
-        figures = [one for one in filled if one.casefold() not in NO_NUMBER]
-        if figures and guess_type(frozenset(figures)) in NUMERIC:
-            filled = figures
-        values = frozenset(filled)
-        transform: ColumnTransform = date_order(values)
-        if transform:
-            days = (written_day(one, day_first=transform == "day_first") for one in values)
-            values = frozenset(day for day in days if day)
-        elif unit := unit_of(amounts := [parts_of_amount(one) for one in figures]):
-            filled, transform = figures, "amount"
-            values = frozenset(parts[0] for parts in amounts if parts)
-            name = name if {*name.split("_")} & units().keys() else f"{name[: MAX_NAME - len(unit) - 1]}_{unit}"
-        names = {column.name for column in columns}
-        if name in names:
-            numbered = (f"{name[: MAX_NAME - len(number)]}{number}" for number in map(str, count(2)))
-            name = next(one for one in numbered if one not in names)
-        timed = all(_TIMED.search(one) for one in filled) and (bool(date_order(values)) or guess_type(values) == "date")
-        if timed and not transform:
-            values = frozenset(one[:10] for one in values)
-        columns.append(Column(header, name, _type_of(name, values, len(filled)), values, len(filled), transform, timed))
-    return columns
-
-
-def unit_of(amounts: Collection[tuple[str, str, str] | None]) -> str:
-    """The unit or the currency, as headers have it, that amounts are written with; empty without one.
-
-    It is the same in all amounts that have one; a cell that is none, None, leaves no unit.
-    """
-    written: set[str] = set()
-    for parts in amounts:
-        if parts is None or parts[2] in _SCALES or (parts[1] and parts[2]) or _POSTCODE.match(parts[0].lstrip("-")):
-            return ""
-        written.add(ascii_words(parts[1] or parts[2]))
-    (unit, *others) = sorted(written - {""}) or [""]
-    return unit if not others and unit in units() else ""
-
-
-def date_order(values: Collection[str]) -> DateOrder:
-    """How days are written that are not in ISO 8601; empty where these are no such days.
-
-    Of two numbers that may both be the month in all of them the first is taken for the day.
-    """
-    if all(_DATE.fullmatch(one) for one in values) or not all(_WRITTEN.fullmatch(one) for one in values):
-        return ""
-    days = (date_of(one.lower()) for one in values)
-    if not all(day is not None and any(day.days()) for day in days):
-        return ""
-    seconds = (int(match[3]) for one in values if (match := _OF_NUMBERS.match(one)))
-    return "month_first" if any(second > 12 for second in seconds) else "day_first"
-
-
-def _type_of(name: str, values: frozenset[str], filled: int) -> ColumnType:
-    """The type of a column by its name and its values, which it has in so many rows."""
-    is_switch = name.startswith(("is_", "has_")) or name in words_of_names("switches")
-    if values <= {"0", "1"} and (is_switch or (len(values) == 2 and filled >= MIN_SWITCHED)):
-        return "flag"
-    deed, last = name.removesuffix("_in"), name.split("_")[-1]
-    first, *behind = deed.split("_")
-    is_past = deed.endswith("ed") or deed.split("_")[-1] in words_of_names("done")
-    # Called to the bar, admitted to the academy.
-    is_past |= first.endswith("ed") and not words_of_names("joints").isdisjoint(behind[:1])
-    if is_past and all(_YEAR.fullmatch(one) for one in values):
-        return "date"
-    column_type = guess_type(values)
-    # 1.10 comes after 1.9; 2024-07 is the seventh order of a year.
-    is_number = column_type == "number" and last in words_of_names("numbered")
-    return "text" if is_number or (column_type == "date" and last in _NUMBERED) else column_type
-
-
-def guess_type(values: frozenset[str]) -> ColumnType:
-    """The narrowest type that all values have."""
-    if all(_WHOLE.fullmatch(one) for one in values):
-        largest = max(abs(int(one.replace(",", ""))) for one in values)
-        return "integer" if largest <= MAX_INTEGER else "bigint"
-    if all(_NUMBER.fullmatch(one) and not _POSTCODE.match(one) for one in values):
-        return "number"
-    if all(_DATE.fullmatch(one) for one in values):
-        return "date"
-    return "flag" if all(one.casefold() in _TRUTH for one in values) else "text"

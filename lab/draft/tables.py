@@ -6,7 +6,8 @@ from collections.abc import Container, Mapping, Sequence
 from itertools import combinations, islice
 from pathlib import Path
 
-from lab.draft.columns import Column, read_columns
+from lab.draft.cells import read_columns
+from lab.draft.columns import Column
 from lab.draft.headers import MAX_NAME, column_name, without_abbreviations
 from lab.draft.joins import MIN_SHARED, first_of_roles, is_called, joins_of
 from lab.draft.table import FULL_NAME, NAMES, CsvTable

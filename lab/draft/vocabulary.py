@@ -1,11 +1,12 @@
 """The vocabulary of names, from the YAML files beside: units, measures, synonyms, deeds; and singular and plural."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, cast
 
 from services.kg.definition.folder import Folder
+from services.kit.encoder import bundled_model
 
 if TYPE_CHECKING:
     import inflect
@@ -19,9 +20,14 @@ def units() -> dict[str, dict[str, Any]]:
     return _table("units.yaml")
 
 
-def words_of_unit(name: str) -> list[str]:
-    """What people say for a unit, by the last word of a column's name."""
-    unit = units().get(name, {})
+def unit_of_words(last: str, others: Collection[str]) -> dict[str, Any]:
+    """How values are written, by the last word of a name and its other words, which settle what is ambiguous."""
+    unit = units().get(last, {})
+    return next((other for word, other in unit.get("of", {}).items() if word in others), unit)
+
+
+def words_of_unit(unit: dict[str, Any]) -> list[str]:
+    """What people say for a unit."""
     return list(unit.get("words", [unit["unit"]] if "unit" in unit else []))
 
 
@@ -31,8 +37,12 @@ def synonyms(name: str) -> list[str]:
     return [other for group in _synonyms() if words in group for other in group if other != words]
 
 
-def phrases_of(key: str) -> dict[str, list[str]]:
-    """By a key's last words: `words` that ask for it, `also` what asks nothing, adjectives of `more` and `less`."""
+def phrases_of(key: str, *, of_persons: bool = False) -> dict[str, list[str]]:
+    """By a key's last words: `words` that ask for it, `also` what asks nothing, adjectives of `more` and `less`.
+
+    Args:
+        of_persons: whether its values are names of persons.
+    """
     words = key.split("_")
     inner = words[1:-1]
     # "Open to the public" leads nowhere.
@@ -40,14 +50,26 @@ def phrases_of(key: str) -> dict[str, list[str]]:
         one for one in words if one in words_of_names("telling") and not (one in inner and one in ("from", "to"))
     )
     parts = list(telling) + ["_".join(words[first:]) for first in range(len(words))]
-    verbs = _verbs_of_doer(words[-1])
+    verbs = _verbs_of_doer(words[-1], of_persons=of_persons)
     return next((measures()[one] for one in parts if one in measures()), {"words": verbs} if verbs else {})
 
 
-def _verbs_of_doer(noun: str) -> list[str]:
+def _verbs_of_doer(noun: str, *, of_persons: bool) -> list[str]:
     """The verb of those who are called so: visitors visit, riders ride."""
-    stem = noun[:-2]
-    return [stem, f"{stem}e"] if noun in words_of_names("persons") and noun.endswith(("er", "or")) else []
+    does = (of_persons or noun in words_of_names("persons")) and noun.endswith(("er", "or"))
+    return english_of((noun[:-2], noun[:-1])) if does else []
+
+
+@cache
+def usual_words() -> frozenset[str]:
+    """Usual words of English: those that the bundled encoder's tokenizer keeps whole."""
+    return frozenset((bundled_model() / "vocab.txt").read_text(encoding="utf-8").split())
+
+
+def english_of(forms: Iterable[str]) -> list[str]:
+    """The usual words among what may be one; all where none is, since one of them may be a rare one."""
+    forms = list(forms)
+    return [one for one in forms if one in usual_words()] or forms
 
 
 @cache
@@ -72,19 +94,21 @@ def measures() -> dict[str, dict[str, list[str]]]:
 
 
 def deeds(noun: str) -> list[str]:
-    """The verbs that a noun of a deed may come from: `generate` of generation, `erupt` of eruption, `ship` of shipment.
-
-    Some of them are no English, and are in no question.
-    """
+    """The verbs that a noun of a deed may come from: `generate` of generation, `ship` of shipment."""
     ending = next((one for one in _table("deeds.yaml") if noun.endswith(one)), "")
     verbs = (f"{noun.removesuffix(ending)}{one}" for one in _table("deeds.yaml").get(ending, ()))
-    return [one for one in verbs if len(one) >= MIN_VERB]
+    return english_of(one for one in verbs if len(one) >= MIN_VERB)
 
 
 @cache
 def words_of_names(kind: str) -> frozenset[str]:
     """The words of a kind in `names.yaml`."""
     return frozenset(str(_table("names.yaml")[kind]).split())
+
+
+def period_of(word: str) -> str:
+    """The month of monthly; empty for other words."""
+    return str(_table("names.yaml")["periods"].get(word, ""))
 
 
 @cache

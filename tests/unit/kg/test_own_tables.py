@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from lab.draft import draft
-from lab.draft.columns import read_columns
+from lab.draft.cells import read_columns
 from services.kg.definition.domain import read_catalogue
 from services.kg.domains import CATALOGUE
 from services.kg.entities import NameIndex

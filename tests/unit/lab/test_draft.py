@@ -11,7 +11,7 @@ from sqlalchemy import text
 from typer.testing import CliRunner
 
 from lab.draft import DraftError, draft
-from lab.draft.columns import guess_type, read_columns
+from lab.draft.cells import guess_type, read_columns
 from lab.draft.headers import column_name
 from lab.draft.tables import read_tables
 from lab.draft.vocabulary import plural
