@@ -22,10 +22,8 @@ class SearchablePage:
     """A processed page with its stems and vectors; ranking fills the vectors in when a query needs them."""
 
     def __init__(self, page: ProcessedPage, dimension: int) -> None:
-        chunking = page.chunking()
         self.unread = page.unread
-        self.children: list[Chunk] = chunking.children
-        self.parents: list[Chunk] = chunking.parents
+        self.children, self.parents = page.chunking
         self.stems: list[Stems] = stems([chunk.text for chunk in self.children])
         self.vectors: NDArray[np.float16] = np.zeros((len(self.children), dimension), np.float16)
         self.embedded: NDArray[np.bool_] = np.zeros(len(self.children), np.bool_)

@@ -186,11 +186,8 @@ def extract(
         table_times: see `find_tables`.
 
     Raises:
-        ValueError: `extractor` is unknown.
         ExtractionError: the page defeated the extractor.
     """
-    if extractor not in EXTRACTORS:
-        raise ValueError(f"no extractor is named {extractor!r}; there are {', '.join(EXTRACTORS)}")
     title = clean_line(encodable(name), MAX_TITLE_CHARS)
     if not has_markup(html[:max_chars]):
         unread = (f"cut at {max_chars:,} characters",) if len(html) > max_chars else ()

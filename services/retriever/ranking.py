@@ -128,12 +128,7 @@ def rank(
     Args:
         fields: for each page a text (its name and snippet) that counts for its children in BM25; empty for none.
         prefilter: chunks to embed at most, the best by BM25; never fewer than `recall_k`.
-
-    Raises:
-        ValueError: there is no such ranking.
     """
-    if ranking not in RANKINGS:
-        raise ValueError(f"no ranking is named {ranking!r}; there are {', '.join(RANKINGS)}")
     places, documents = _distinct(pages, fields)
     if not places:
         return []

@@ -203,11 +203,11 @@ def _chunks(pages: list[tuple[int, ProcessedPage]]) -> Iterator[Chunk]:
     """
     text_start = tables_start = 0
     for number, page in pages:
-        chunking = page.chunking()
-        prose = (parent for parent in chunking.parents if parent.kind == "text")
-        for chunk in (*prose, *(child for child in chunking.children if child.kind == "table")):
+        children, parents = page.chunking
+        prose = (parent for parent in parents if parent.kind == "text")
+        for chunk in (*prose, *(child for child in children if child.kind == "table")):
             start = text_start if chunk.kind == "text" else tables_start
-            yield replace(chunk, start=chunk.start + start, end=chunk.end + start, page=number)
+            yield chunk._replace(start=chunk.start + start, end=chunk.end + start, page=number)
         text_start += len(page.text) + bool(page.text)
         tables_start += len(page.tables_markdown) + bool(page.tables_markdown)
 

@@ -71,11 +71,6 @@ def test_equal_texts_are_one_and_of_none_there_is_none(name: str, encoder: Encod
     assert rank(QUERY, [page([], encoder)], encoder, ranking=name, recall_k=10) == []
 
 
-def test_an_unknown_ranking_is_named(encoder: Encoder) -> None:
-    with pytest.raises(ValueError, match=r"'best'.*late-interaction"):
-        rank(QUERY, [], encoder, ranking="best", recall_k=1)
-
-
 def test_ties_keep_the_order_of_pages_up_to_recall_k(encoder: Encoder) -> None:
     pages = [page(TEXTS[2:3], encoder), page(TEXTS[3:], encoder)]
     for recall_k, order in ((10, [0, 1]), (1, [0])):
