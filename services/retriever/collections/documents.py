@@ -17,8 +17,8 @@ from services.kit.text.cutting import window_chars
 from services.retriever.chunk import Chunk
 from services.retriever.collections.keys import CONTENT, FIELDS, FORMAT, NAMED, SOURCE, TITLE, URL
 from services.retriever.extract import MAX_TITLE_CHARS, Extraction
-from services.retriever.formats import READERS, Unreadable, read
-from services.retriever.formats.base import MAX_CHARS, read_html
+from services.retriever.formats import READERS, read
+from services.retriever.formats.base import MAX_CHARS, Unreadable, read_html
 from services.retriever.markup import clean_line, clean_text, encodable
 from services.retriever.pages import PageOptions, ProcessedPage, chunk_page
 
@@ -186,7 +186,7 @@ def _pages(content: str | bytes, kind: FileFormat, title: str) -> tuple[str, lis
     """The document's name, and its parts with their page numbers."""
     if kind in READERS:
         file = read(content if isinstance(content, bytes) else content.encode(), kind, title)
-        return title or file.title, [(part.page, _chunk(part.content)) for part in file.sections]
+        return title or file.title, [(section.page, _chunk(section)) for section in file.sections]
     text = content if isinstance(content, str) else content.decode("utf-8", "replace")
     page = _chunk(_extraction(text, kind, title))
     return title or page.title or (_heading(text) if kind == "markdown" else ""), [(0, page)]

@@ -14,7 +14,7 @@ steady = settings(derandomize=True, deadline=None, max_examples=100)
 
 
 def tables(html: str, page: str = "") -> tuple[Table, ...]:
-    return find_tables(LexborHTMLParser(html), page).tables
+    return find_tables(LexborHTMLParser(html), page)[0]
 
 
 def grid(html: str) -> tuple[list[str], list[list[str]]]:
@@ -129,19 +129,17 @@ def test_characters_of_all_tables_are_capped_by_rows(
 ) -> None:
     monkeypatch.setattr(module, "MAX_TABLE_CHARS", max_chars)
     html = "<table><tr><th>a<th>b" + "".join(f"<tr><td>{n}<td>{n}" for n in range(100)) + "</table>"
-    found = find_tables(LexborHTMLParser(html * 2))
-    results = found.tables
+    results, unread = find_tables(LexborHTMLParser(html * 2))
     assert [len(parse(table.markdown)) - 1 for table in results] == rows
-    assert bool(found.unread) == (sum(rows) < 200)
+    assert bool(unread) == (sum(rows) < 200)
     assert sum(len(table.markdown) for table in results) <= max_chars
 
 
 def test_huge_tables_are_cut_by_cells(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MAX_TABLE_CHARS", 10**9)
-    found = find_tables(LexborHTMLParser("<table><tr><th>a<th>b" + "<tr><td>1<td>2" * 30_000 + "</table>"))
-    (table,) = found.tables
+    (table,), unread = find_tables(LexborHTMLParser("<table><tr><th>a<th>b" + "<tr><td>1<td>2" * 30_000 + "</table>"))
     assert 2 * len(parse(table.markdown)) <= module.MAX_CELLS
-    assert "20,000 cells" in found.unread
+    assert "20,000 cells" in unread
 
 
 def test_spans_do_not_multiply_text() -> None:
@@ -250,8 +248,8 @@ def test_a_long_rowspan_reaches_its_last_row() -> None:
 
 def test_columns_that_are_left_out_are_said() -> None:
     row = "".join(f"<td>v{number}" for number in range(70))
-    found = find_tables(LexborHTMLParser(f"<table><tr>{row}<tr>{row}</table>"))
-    assert found.unread.startswith("tables cut at")
+    _, unread = find_tables(LexborHTMLParser(f"<table><tr>{row}<tr>{row}</table>"))
+    assert unread.startswith("tables cut at")
 
 
 def test_headings_and_definitions_in_a_cell_are_words_apart() -> None:

@@ -8,7 +8,8 @@ import openpyxl
 import pptx
 import pytest
 
-from services.retriever.formats import READERS, Unreadable, base, read
+from services.retriever.formats import READERS, base, read
+from services.retriever.formats.base import Unreadable
 from services.retriever.formats.pdf import _paragraphs
 from tests.unit.retriever.formats.files import MAIL, docx, drawn, epub, packed, pdf
 
@@ -70,12 +71,12 @@ def test_text_is_read_with_its_pages(kind: str, title: str, texts: list[str], pa
     assert opened.title == title
     assert [section.page for section in opened.sections] == pages
     for section, text in zip(opened.sections, texts, strict=True):
-        assert section.content.text.endswith(text)
+        assert section.text.endswith(text)
 
 
 @pytest.mark.parametrize("kind", ["docx", "pptx", "xlsx"])
 def test_tables_stay_tables(kind: str) -> None:
-    tables = [table for section in read(FILES[kind](), kind, "Lamps").sections for table in section.content.tables]
+    tables = [table for section in read(FILES[kind](), kind, "Lamps").sections for table in section.tables]
     assert [line for line in tables[0].markdown.split("\n") if line in MARKDOWN] == list(MARKDOWN)
     assert tables[0].markdown.startswith("Lamps")
 
@@ -92,15 +93,13 @@ def ruled() -> bytes:
 
 def test_a_ruled_table_of_a_pdf_is_a_table() -> None:
     (section,) = read(ruled(), "pdf").sections
-    assert [table.markdown.split("\n") for table in section.content.tables] == [
-        [MARKDOWN[0], "| --- | --- |", *MARKDOWN[1:]]
-    ]
+    assert [table.markdown.split("\n") for table in section.tables] == [[MARKDOWN[0], "| --- | --- |", *MARKDOWN[1:]]]
 
 
 def test_lines_of_a_paragraph_are_joined_and_running_heads_left_out() -> None:
     full = "The keeper of the harbour light wrote down every ship that"
     pages = [f"The Light\n{full}\npassed in year {number}.\n{number}" for number in range(1, 6)]
-    texts = [section.content.text for section in read(pdf(*pages), "pdf").sections]
+    texts = [section.text for section in read(pdf(*pages), "pdf").sections]
     assert texts[2] == f"{full} passed in year 3."
 
 
@@ -121,7 +120,7 @@ def test_a_running_head_repeats_or_counts_pages(head: str, foot: str, is_kept: b
         pages.append([head.format(**values), *body, foot.format(**values)])
     sections = read(pdf(*map("\n".join, pages)), "pdf").sections
     for page, section in zip(pages, sections, strict=True):
-        assert section.content.text.split() == " ".join(page if is_kept else body).split()
+        assert section.text.split() == " ".join(page if is_kept else body).split()
 
 
 @pytest.mark.parametrize(
@@ -138,7 +137,7 @@ def test_a_running_head_repeats_or_counts_pages(head: str, foot: str, is_kept: b
 def test_a_word_that_a_line_parts_is_joined(before: str, behind: str, joined: str) -> None:
     first = "The keeper of the light wrote down every ship"
     (section,) = read(pdf(f"{first} of\n{first} {before}\n{behind} of it and went on"), "pdf").sections
-    assert section.content.text == f"{first} of {first} {joined} of it and went on"
+    assert section.text == f"{first} of {first} {joined} of it and went on"
 
 
 def test_lines_of_a_script_without_spaces_are_joined_without_one() -> None:
@@ -161,7 +160,7 @@ def test_lines_of_a_script_without_spaces_are_joined_without_one() -> None:
 def test_small_raised_digits_stay_apart_from_a_number(size: int, rise: int, raised: str, text: str) -> None:
     stream = f"BT /F1 11 Tf 40 780 Td (In 1864) Tj /F1 {size} Tf {rise} Ts ({raised}) Tj ET"
     (section,) = read(drawn(stream), "pdf").sections
-    assert section.content.text == text
+    assert section.text == text
 
 
 @pytest.mark.parametrize(
@@ -201,7 +200,7 @@ def test_an_epub_with_encrypted_chapters_is_refused_and_one_with_encrypted_fonts
 def test_a_chapter_of_an_epub_is_read_in_the_encoding_that_it_declares() -> None:
     chapter = "<html><head><meta charset='windows-1251'/></head><body><p>Маяк</p></body></html>".encode("cp1251")
     sections = read(packed({"book/c0.xhtml": chapter}, like=FILES["epub"]()), "epub").sections
-    assert sections[0].content.text == "Маяк"
+    assert sections[0].text == "Маяк"
 
 
 @pytest.mark.parametrize(
@@ -286,14 +285,14 @@ def test_rows_above_a_sheets_header_name_it_and_merged_cells_are_filled(
     rows: list[tuple[str | int | None, ...]], merged: tuple[str, ...], lines: list[str]
 ) -> None:
     (section,) = read(workbook(*rows, merged=merged), "xlsx").sections
-    (table,) = section.content.tables
+    (table,) = section.tables
     assert table.markdown.split("\n")[: len(lines)] == lines
 
 
 def test_a_cell_is_read_to_its_end() -> None:
     answer = "First look at the wick. " * 100 + "Then call 555-1864."
     (section,) = read(workbook(("Question", "Answer"), ("How?", answer)), "xlsx").sections
-    assert f"| How? | {answer} |" in section.content.tables[0].markdown
+    assert f"| How? | {answer} |" in section.tables[0].markdown
 
 
 def test_a_sheet_of_too_many_characters_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -312,19 +311,19 @@ def test_a_slides_table_of_one_column_is_text() -> None:
     out = io.BytesIO()
     presentation.save(out)
     (section,) = read(out.getvalue(), "pptx").sections
-    assert section.content.text == "The lamp costs 77 crowns\nThe oil costs 5"
+    assert section.text == "The lamp costs 77 crowns\nThe oil costs 5"
 
 
 @pytest.mark.parametrize("charset", ["windows-874", "unknown-8bit", "x-gbk"])
 def test_mail_in_a_charset_that_python_does_not_know_is_read(charset: str) -> None:
     mail = b"Subject: The lamp\r\nContent-Type: text/plain; charset=" + charset.encode()
     contents = read(mail + b"\r\nContent-Transfer-Encoding: 8bit\r\n\r\nIt was repaired on Friday.\r\n", "mail")
-    assert contents.sections[1].content.text == "It was repaired on Friday."
+    assert contents.sections[1].text == "It was repaired on Friday."
 
 
 def test_mail_without_a_charset_loses_no_letter() -> None:
     mail = b"Subject: The lamp\r\nContent-Transfer-Encoding: 8bit\r\n\r\n" + "Köln, €500".encode()
-    assert read(mail, "mail").sections[1].content.text == "Köln, €500"
+    assert read(mail, "mail").sections[1].text == "Köln, €500"
 
 
 def test_of_alternatives_html_is_read_where_the_plain_text_is_blank() -> None:
@@ -333,7 +332,7 @@ def test_of_alternatives_html_is_read_where_the_plain_text_is_blank() -> None:
         mail["Subject"] = "The lamp"
         mail.set_content(plain)
         mail.add_alternative("<p>It was <b>mended</b>.</p>", subtype="html")
-        assert [section.content.text for section in read(bytes(mail), "mail").sections][1:] == [text]
+        assert [section.text for section in read(bytes(mail), "mail").sections][1:] == [text]
 
 
 def test_all_texts_of_a_mail_and_the_mails_attached_to_it_are_read() -> None:
@@ -346,7 +345,7 @@ def test_all_texts_of_a_mail_and_the_mails_attached_to_it_are_read() -> None:
     mail.add_attachment(price)
     mail.add_attachment("Beyond.", disposition="inline")
     mail.add_attachment("Of the office.", filename="notes.txt")
-    assert [section.content.text for section in read(bytes(mail), "mail").sections] == [
+    assert [section.text for section in read(bytes(mail), "mail").sections] == [
         "Subject: The lamp\nAttached: The price\nAttached: notes.txt",
         "See below.",
         "Subject: The price",
