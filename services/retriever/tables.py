@@ -53,7 +53,7 @@ class Table:
 def find_tables(document: LexborHTMLParser, page: str = "", *, times: int = 1) -> tuple[tuple[Table, ...], str]:
     """The data tables of a document, in its order, up to `MAX_TABLE_CHARS`: the last is cut to the rows that fit.
 
-    With them comes in words what more tables or rows were there, empty where none were. Omits empty tables and those for
+    With them comes in words what more there was of tables or rows, empty for nothing. Omits empty tables and those for
     layout, which hold a table, have such a role, or a single row or column. A table is named by its caption or the
     heading before it, and by the page's name.
 

@@ -70,13 +70,33 @@ class LocalStore(Store):
         return await self._submit(lambda client: getattr(client, method)(**arguments))
 
     async def write(self, name: str, points: Sequence[models.PointStruct]) -> None:
-        await self._submit(lambda client: self._write(client, name, points))
+        def write(client: QdrantClient) -> None:
+            with self._updating(name) as postings:
+                if points:
+                    client.upsert(name, list(points), wait=True)
+                if postings is not None:
+                    for point in points:
+                        postings.put(str(point.id), _words(point))
+
+        await self._submit(write)
 
     async def remove(self, name: str, ids: Sequence[str]) -> None:
-        await self._submit(lambda client: self._remove(client, name, ids))
+        def remove(client: QdrantClient) -> None:
+            with self._updating(name) as postings:
+                if ids:
+                    client.delete(name, models.PointIdsList(points=list(ids)), wait=True)
+                if postings is not None:
+                    for point in ids:
+                        postings.drop(point)
+
+        await self._submit(remove)
 
     async def delete(self, name: str) -> bool:
-        return bool(await self._submit(lambda client: self._delete(client, name)))
+        def delete(client: QdrantClient) -> bool:
+            self._postings.pop(name, None)
+            return client.collection_exists(name) and bool(client.delete_collection(name))
+
+        return bool(await self._submit(delete))
 
     async def lists(
         self, name: str, request: SearchRequest, queries: Sequence[ListQuery]
@@ -125,26 +145,6 @@ class LocalStore(Store):
     def _index_all(self, client: QdrantClient) -> None:
         for collection in client.get_collections().collections:
             self._postings[collection.name] = _index(client, collection.name)
-
-    def _write(self, client: QdrantClient, name: str, points: Sequence[models.PointStruct]) -> None:
-        with self._updating(name) as postings:
-            if points:
-                client.upsert(name, list(points), wait=True)
-            if postings is not None:
-                for point in points:
-                    postings.put(str(point.id), _words(point))
-
-    def _delete(self, client: QdrantClient, name: str) -> bool:
-        self._postings.pop(name, None)
-        return client.collection_exists(name) and bool(client.delete_collection(name))
-
-    def _remove(self, client: QdrantClient, name: str, ids: Sequence[str]) -> None:
-        with self._updating(name) as postings:
-            if ids:
-                client.delete(name, models.PointIdsList(points=list(ids)), wait=True)
-            if postings is not None:
-                for point in ids:
-                    postings.drop(point)
 
     @contextlib.contextmanager
     def _updating(self, name: str) -> Iterator[Postings | None]:
