@@ -3,8 +3,6 @@
 What `auto` takes is decided when a model is prepared, and written beside the models: all that serve or ask read it.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

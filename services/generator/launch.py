@@ -12,6 +12,7 @@ import yaml
 
 from services.generator.choice import cache_gib, embedded, lacks_int8, require_int8, size_of
 from services.generator.errors import GeneratorError
+from services.generator.installer import Command
 from services.generator.settings import PLUGIN, PROFILES, SHIPPED, GeneratorSettings
 from services.generator.smoothing import FILE as SMOOTHING_FILE
 from services.kit.cpu import computes_bf16, computes_int8, instruction_set, int8_kernel, library_limits
@@ -43,16 +44,6 @@ MIB, GIB = 1024**2, 1024**3
 
 Value: TypeAlias = str | int | float | bool
 Arguments: TypeAlias = dict[str, Value | dict[str, Value]]
-
-
-@dataclass(frozen=True, slots=True)
-class Command:
-    """How to start vLLM: the interpreter's absolute path with its arguments, and what wins over the caller's
-    environment.
-    """
-
-    argv: tuple[str, ...]
-    env: dict[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +196,7 @@ def choose_precision(settings: GeneratorSettings, arguments: Arguments) -> Preci
 
 
 def command(settings: GeneratorSettings) -> Command:
-    """The command that serves the settings' profile; reads files and changes nothing.
+    """The command that serves the settings' profile; its environment wins over the caller's. Changes nothing.
 
     Raises:
         GeneratorError: the profile, the interpreter or the model is missing.

@@ -8,7 +8,8 @@ import pytest
 
 from services.generator import launch
 from services.generator.errors import GeneratorError
-from services.generator.launch import SERVER, Command, command, read_profile
+from services.generator.installer import Command
+from services.generator.launch import SERVER, command, read_profile
 from services.generator.settings import PROFILES, SHIPPED, GeneratorSettings
 from services.generator.sizes import SIZES
 from services.kit.cpu import Isa, library_limits
