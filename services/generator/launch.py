@@ -1,4 +1,7 @@
-"""From settings and a profile to the command line and environment of vLLM's server, and to running it."""
+"""From settings and a profile to the command line and environment of vLLM's server, and to running it.
+
+What is missing or cannot be used raises a GeneratorError.
+"""
 
 import json
 import os
@@ -88,11 +91,7 @@ def read_profile(name: str) -> Arguments:
 
 
 def base_model(settings: GeneratorSettings) -> str:
-    """The hub's name of the model that the profile serves: its own, or the embedded one.
-
-    Raises:
-        GeneratorError: there is no such profile, or `CRAGMESH_MODEL=auto` has not chosen yet.
-    """
+    """The hub's name of the model that the profile serves: its own, or the embedded one."""
     return _base(settings, read_profile(settings.profile))[0]
 
 
@@ -103,11 +102,7 @@ def _base(settings: GeneratorSettings, arguments: Arguments) -> tuple[str, str]:
 
 
 def adapters(folder: Path) -> dict[str, Path]:
-    """LoRA adapters by the name that requests use: folders that hold an `adapter_config.json`.
-
-    Raises:
-        GeneratorError: a folder's name cannot be an adapter's.
-    """
+    """LoRA adapters by the name that requests use: folders that hold an `adapter_config.json`."""
     folders = {config.parent.name: config.parent.absolute() for config in sorted(folder.glob(f"*/{ADAPTER_CONFIG}"))}
     for name in folders:
         if not re.fullmatch(r"[A-Za-z0-9][\w.-]*", name):
@@ -118,9 +113,6 @@ def adapters(folder: Path) -> dict[str, Path]:
 def shipped_adapters(model: str) -> dict[str, Path]:
     """The project's own adapters of a hub's model: those in the folder itself, and those in a folder that is called
     like the model's size.
-
-    Raises:
-        GeneratorError: an adapter's configuration cannot be read.
     """
     shipped = adapters(SHIPPED)
     if size := size_of(model):
@@ -129,11 +121,7 @@ def shipped_adapters(model: str) -> dict[str, Path]:
 
 
 def served_adapters(settings: GeneratorSettings, model: str) -> dict[str, Path]:
-    """All adapters that the server is told of: the shipped ones, and over them those of the operator's folder.
-
-    Raises:
-        GeneratorError: an adapter's name or configuration is unusable.
-    """
+    """All adapters that the server is told of: the shipped ones, and over them those of the operator's folder."""
     shipped = shipped_adapters(model) if settings.shipped_adapters else {}
     own = {name: path for name, path in adapters(settings.adapters_dir).items() if not _is_for_another(path, model)}
     return shipped | own
@@ -244,11 +232,7 @@ def command(settings: GeneratorSettings) -> Command:
 
 
 def serve(settings: GeneratorSettings) -> NoReturn:
-    """Become vLLM: same process id, so that whoever started us supervises and stops vLLM itself.
-
-    Raises:
-        GeneratorError: see `command`.
-    """
+    """Become vLLM: same process id, so that whoever started us supervises and stops vLLM itself."""
     launch = command(settings)
     readiness = json.loads(launch.env[READINESS])
     print(f"{readiness['model']} in {readiness['precision']}: {readiness['detail']}", file=sys.stderr, flush=True)

@@ -1,4 +1,4 @@
-"""Documents to passages: their identities, and the work of a page worker."""
+"""Documents to passages: their versions, and the work of a page worker."""
 
 import json
 import uuid
