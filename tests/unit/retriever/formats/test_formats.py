@@ -3,6 +3,7 @@
 import io
 from collections.abc import Callable
 from email.message import EmailMessage
+from typing import Any
 
 import openpyxl
 import pptx
@@ -29,19 +30,24 @@ def deck() -> bytes:
             table.cell(row, column).text = cell
     slide.notes_slide.notes_text_frame.text = "Said aloud"
     presentation.core_properties.title = "Of the light"
-    out = io.BytesIO()
-    presentation.save(out)
-    return out.getvalue()
+    return saved(presentation)
 
 
-def book() -> bytes:
+def workbook(*rows: tuple[str | int | None, ...], merged: tuple[str, ...] = (), name: str = "Dues") -> bytes:
+    """A workbook whose second sheet is of one column."""
     workbook = openpyxl.Workbook()
-    workbook.active.title = "Lamps"
-    for row in TABLE:
+    workbook.active.title = name
+    for row in rows:
         workbook.active.append(row)
+    for cells in merged:
+        workbook.active.merge_cells(cells)
     workbook.create_sheet("List").append(["One column alone"])
+    return saved(workbook)
+
+
+def saved(file: Any) -> bytes:
     out = io.BytesIO()
-    workbook.save(out)
+    file.save(out)
     return out.getvalue()
 
 
@@ -49,7 +55,7 @@ FILES: dict[str, Callable[[], bytes]] = {
     "pdf": lambda: pdf("First page.", "Second page."),
     "docx": lambda: docx("The keepers met at noon.", table=TABLE),
     "pptx": deck,
-    "xlsx": book,
+    "xlsx": lambda: workbook(*TABLE, name="Lamps"),
     "epub": lambda: epub("The Light", "It was built in 1864.", "It burned in 1901."),
     "mail": lambda: MAIL,
 }
@@ -220,48 +226,26 @@ def test_an_epub_expands_no_entity() -> None:
 
 
 @pytest.mark.parametrize(
-    ("limit", "value", "match"),
-    [("MAX_MEMBERS", 2, "packs"), ("MAX_UNPACKED_BYTES", 100, "unpacks to"), ("MAX_RATIO", 0, "times its size")],
-)
-def test_archives_are_bounded(monkeypatch: pytest.MonkeyPatch, limit: str, value: int, match: str) -> None:
-    monkeypatch.setattr(base, limit, value)
-    monkeypatch.setattr(base, "RATIO_FROM_BYTES", 0)
-    with pytest.raises(Unreadable, match=match):
-        read(FILES["docx"](), "docx")
-
-
-def test_a_pdf_of_too_many_pages_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("services.retriever.formats.pdf.MAX_PAGES", 1)
-    with pytest.raises(Unreadable, match="2 pages, more than 1"):
-        read(FILES["pdf"](), "pdf")
-
-
-@pytest.mark.parametrize(
-    ("bound", "value", "match"),
+    ("kind", "bound", "value", "match"),
     [
-        ("MAX_ROWS", 2, "more than 2 rows"),
-        ("MAX_COLUMNS", 1, "more than 1 columns"),
-        ("MAX_SHEETS", 1, "2 sheets, more than 1"),
+        ("docx", "base.MAX_MEMBERS", 2, "packs"),
+        ("docx", "base.MAX_UNPACKED_BYTES", 100, "unpacks to"),
+        ("docx", "base.MAX_RATIO", 0, "times its size"),
+        ("pdf", "pdf.MAX_PAGES", 1, "2 pages, more than 1"),
+        ("xlsx", "xlsx.MAX_ROWS", 2, "more than 2 rows"),
+        ("xlsx", "xlsx.MAX_COLUMNS", 1, "more than 1 columns"),
+        ("xlsx", "xlsx.MAX_SHEETS", 1, "2 sheets, more than 1"),
+        ("xlsx", "base.MAX_SHEET_CHARS", 10, "more than 10 characters"),
+        ("pptx", "base.MAX_SHEET_CHARS", 10, "more than 10 characters"),
     ],
 )
-def test_a_workbook_beyond_a_bound_is_refused(
-    monkeypatch: pytest.MonkeyPatch, bound: str, value: int, match: str
+def test_a_file_beyond_a_bound_is_refused(
+    monkeypatch: pytest.MonkeyPatch, kind: str, bound: str, value: int, match: str
 ) -> None:
-    monkeypatch.setattr(f"services.retriever.formats.xlsx.{bound}", value)
+    monkeypatch.setattr(base, "RATIO_FROM_BYTES", 0)
+    monkeypatch.setattr(f"services.retriever.formats.{bound}", value)
     with pytest.raises(Unreadable, match=match):
-        read(FILES["xlsx"](), "xlsx")
-
-
-def workbook(*rows: tuple[str | int | None, ...], merged: tuple[str, ...] = ()) -> bytes:
-    workbook = openpyxl.Workbook()
-    workbook.active.title = "Dues"
-    for row in rows:
-        workbook.active.append(row)
-    for cells in merged:
-        workbook.active.merge_cells(cells)
-    out = io.BytesIO()
-    workbook.save(out)
-    return out.getvalue()
+        read(FILES[kind](), kind)
 
 
 @pytest.mark.parametrize(
@@ -284,22 +268,15 @@ def workbook(*rows: tuple[str | int | None, ...], merged: tuple[str, ...] = ()) 
 def test_rows_above_a_sheets_header_name_it_and_merged_cells_are_filled(
     rows: list[tuple[str | int | None, ...]], merged: tuple[str, ...], lines: list[str]
 ) -> None:
-    (section,) = read(workbook(*rows, merged=merged), "xlsx").sections
+    section, _ = read(workbook(*rows, merged=merged), "xlsx").sections
     (table,) = section.tables
     assert table.markdown.split("\n")[: len(lines)] == lines
 
 
 def test_a_cell_is_read_to_its_end() -> None:
     answer = "First look at the wick. " * 100 + "Then call 555-1864."
-    (section,) = read(workbook(("Question", "Answer"), ("How?", answer)), "xlsx").sections
+    section, _ = read(workbook(("Question", "Answer"), ("How?", answer)), "xlsx").sections
     assert f"| How? | {answer} |" in section.tables[0].markdown
-
-
-def test_a_sheet_of_too_many_characters_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(base, "MAX_SHEET_CHARS", 10)
-    for kind in ("xlsx", "pptx"):
-        with pytest.raises(Unreadable, match="more than 10 characters"):
-            read(FILES[kind](), kind)
 
 
 def test_a_slides_table_of_one_column_is_text() -> None:
@@ -308,22 +285,16 @@ def test_a_slides_table_of_one_column_is_text() -> None:
     table = slide.shapes.add_table(2, 1, 0, 0, 900_000, 90_000).table
     for row, text in enumerate(("The lamp costs 77 crowns", "The oil costs 5")):
         table.cell(row, 0).text = text
-    out = io.BytesIO()
-    presentation.save(out)
-    (section,) = read(out.getvalue(), "pptx").sections
+    (section,) = read(saved(presentation), "pptx").sections
     assert section.text == "The lamp costs 77 crowns\nThe oil costs 5"
 
 
-@pytest.mark.parametrize("charset", ["windows-874", "unknown-8bit", "x-gbk"])
-def test_mail_in_a_charset_that_python_does_not_know_is_read(charset: str) -> None:
-    mail = b"Subject: The lamp\r\nContent-Type: text/plain; charset=" + charset.encode()
-    contents = read(mail + b"\r\nContent-Transfer-Encoding: 8bit\r\n\r\nIt was repaired on Friday.\r\n", "mail")
-    assert contents.sections[1].text == "It was repaired on Friday."
-
-
-def test_mail_without_a_charset_loses_no_letter() -> None:
-    mail = b"Subject: The lamp\r\nContent-Transfer-Encoding: 8bit\r\n\r\n" + "Köln, €500".encode()
-    assert read(mail, "mail").sections[1].text == "Köln, €500"
+@pytest.mark.parametrize("charset", ["", "windows-874", "unknown-8bit", "x-gbk"])
+def test_mail_in_a_charset_that_is_unknown_loses_no_letter(charset: str) -> None:
+    content, encoding = ("Köln, €500", "utf-8") if not charset else ("It was repaired on Friday.", "ascii")
+    head = f"Subject: The lamp\r\nContent-Type: text/plain{charset and '; charset='}{charset}\r\n"
+    mail = f"{head}Content-Transfer-Encoding: 8bit\r\n\r\n{content}\r\n".encode(encoding)
+    assert read(mail, "mail").sections[1].text == content
 
 
 def test_of_alternatives_html_is_read_where_the_plain_text_is_blank() -> None:
