@@ -179,10 +179,9 @@ class _Embedding:
     def cosines(self) -> Scores:
         """Cosine of each candidate."""
         self.encoded = self.encoder.encode_query(self.query, keep_token_states=self.keep)
-        missing = [place for place in self.places if not self.pages[place[0]].embedded[place[1]]]
+        missing = [(page, child) for page, child in self.places if child not in self.pages[page].vectors]
         for (page, child), vector in zip(missing, self._encode(missing), strict=True):
-            self.pages[page].vectors[child] = vector
-            self.pages[page].embedded[child] = True
+            self.pages[page].vectors[child] = vector.astype(np.float16)
         vectors = np.stack([self.pages[page].vectors[child] for page, child in self.places])
         return np.asarray(vectors.astype(np.float32) @ self.encoded.vectors[0], np.float32)
 
