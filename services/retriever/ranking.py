@@ -56,23 +56,10 @@ def _positions(scores: Scores) -> NDArray[np.int64]:
     return np.argsort(np.argsort(-scores, kind="stable"), kind="stable")
 
 
-def _rrf(*lists: Scores) -> Scores:
-    return np.asarray(sum(1 / (RRF_K + 1 + _positions(scores)) for scores in lists), np.float32)
-
-
-def by_dense(candidates: Candidates) -> Scores:
-    """Cosine of the vectors (db3, section 2.2)."""
-    return candidates.dense
-
-
-def by_bm25(candidates: Candidates) -> Scores:
-    """BM25 alone."""
-    return candidates.lexical
-
-
 def by_rrf(candidates: Candidates) -> Scores:
     """Reciprocal rank fusion of BM25 and cosine."""
-    return _rrf(candidates.lexical, candidates.dense)
+    ranks = map(_positions, (candidates.lexical, candidates.dense))
+    return np.asarray(sum(1 / (RRF_K + 1 + rank) for rank in ranks), np.float32)
 
 
 def by_fusion(candidates: Candidates) -> Scores:
@@ -104,8 +91,9 @@ def by_late_interaction(candidates: Candidates) -> Scores:
 
 RANKINGS: dict[str, Callable[[Candidates], Scores]] = {
     "default": by_late_interaction,
-    "dense": by_dense,
-    "bm25": by_bm25,
+    # Of db3, section 2.2.
+    "dense": lambda candidates: candidates.dense,
+    "bm25": lambda candidates: candidates.lexical,
     "rrf": by_rrf,
     "fusion": by_fusion,
     "hybrid": by_hybrid,

@@ -20,7 +20,7 @@ from services.cli.progress import counting
 from tests.bench import common
 from tests.unit.retriever.collections.process import Process, written
 from tests.unit.retriever.formats.files import MAIL, docx, epub, pdf
-from tests.unit.retriever.formats.test_formats import book, deck
+from tests.unit.retriever.formats.test_formats import FILES
 
 NAME = "mixed"
 KINDS = {kind: media_type for media_type, kind in MEDIA_TYPES.items() if kind not in ("html", "markdown")}
@@ -51,7 +51,7 @@ def file_of(number: int) -> tuple[str, str, bytes]:
         "epub": epub(f"Ship {number}", line),
         "mail": MAIL.replace(b"repaired", f"repaired for ship {number}".encode()),
     }
-    content = contents.get(kind) or (deck() if kind == "pptx" else book())
+    content = contents.get(kind) or FILES[kind]()
     if number % 10 == 9:
         content = b"\x00" + content[: len(content) // 2]
     return f"{number}.{kind}", KINDS[kind], content
