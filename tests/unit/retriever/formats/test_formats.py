@@ -179,6 +179,15 @@ def test_a_damaged_file_is_refused_in_words(kind: str, size: int) -> None:
         read(content[: len(content) // 3] if size == 1 else b"\x00\x01 nothing of it", kind)
 
 
+def test_memory_that_runs_out_is_no_damage(monkeypatch: pytest.MonkeyPatch) -> None:
+    def exhausted(*_: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr("services.retriever.formats.docx.read", exhausted)
+    with pytest.raises(MemoryError):
+        read(FILES["docx"](), "docx")
+
+
 def test_a_pdf_with_a_damaged_page_is_refused() -> None:
     content = pdf("First.", "Second.", "Third.").replace(b"[3 0 R 5 0 R 7 0 R]", b"[3 0 R 9 0 R 7 0 R]")
     with pytest.raises(Unreadable, match="page 2 is damaged"):
