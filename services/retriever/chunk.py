@@ -18,6 +18,8 @@ Kind = Literal["text", "table"]
 # The splitter is linear, but keeps several copies of its input.
 _BLOCK_CHARS = 200_000
 
+# A line without the blanks around it.
+_LINE = re.compile(r"\S(?:[^\n]*\S)?")
 # Interrogatives and auxiliary verbs, with which a question begins.
 _OPENER = re.compile(
     "(?:who|whom|whose|what|which|when|where|why|how|am|is|are|was|were|do|does|did|has|have|had|can|could|will|would|"
@@ -263,9 +265,4 @@ def _skip_blanks(text: str, start: int, end: int) -> int:
 
 
 def _lines(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    for line in text[start:end].split("\n"):
-        bare = line.strip()
-        if bare:
-            first = start + len(line) - len(line.lstrip())
-            yield first, first + len(bare)
-        start += len(line) + 1
+    return (line.span() for line in _LINE.finditer(text, start, end))

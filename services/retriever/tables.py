@@ -65,7 +65,7 @@ def find_tables(document: LexborHTMLParser, page: str = "", *, times: int = 1) -
     document.root.strip_tags(_HIDDEN, recursive=True)
     for node in document.css(_INVISIBLE):
         node.decompose()
-    layout = _holding_tables(document)
+    layout = {node.mem_id for node in document.css("table:has(table)")}
     tables: list[Table] = []
     heading: LexborNode | None = None
     max_chars, max_cells, max_tables = (times * bound for bound in (MAX_TABLE_CHARS, MAX_CELLS, MAX_TABLES))
@@ -175,21 +175,6 @@ def split_rows(table: Table, max_chars: int, start: int = -1, end: int = -1) -> 
     if last > first:
         pieces.append((head, first, last))
     return pieces
-
-
-def _holding_tables(document: LexborHTMLParser) -> set[int]:
-    """Identities of the tables that hold a table."""
-    holding: set[int] = set()
-    visited: set[int] = set()
-    for node in document.css("table table"):
-        above = node.parent
-        while above is not None and above.mem_id not in visited:
-            visited.add(above.mem_id)
-            if above.tag == "table":
-                holding.add(above.mem_id)
-                break
-            above = above.parent
-    return holding
 
 
 def _fill_spans(node: LexborNode, max_cells: int) -> tuple[list[list[str]], list[set[str]], bool]:
