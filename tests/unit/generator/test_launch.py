@@ -121,10 +121,10 @@ def test_the_number_format_follows_the_cpu_and_is_told(
     name: str,
     reason: str,
 ) -> None:
-    monkeypatch.setattr(launch, "instruction_set", lambda _limit: isa)
+    monkeypatch.setattr(launch, "instruction_set", {"avx2": isa}.__getitem__)
     if int8:
         with_model(tmp_path, f"{small.name}-int8")
-    made = command(settings(tmp_path, precision=wanted))
+    made = command(settings(tmp_path, precision=wanted, cpu_isa="avx2"))
     assert after(made.argv, "--dtype") == ("bfloat16" if name == "bf16" else "float32")
     assert after(made.argv, "--model") == str(small) + ("-int8" if name == "int8" else "")
     told = json.loads(made.env[launch.READINESS])

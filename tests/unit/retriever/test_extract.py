@@ -19,7 +19,7 @@ ARTICLE = f"""<!DOCTYPE html>
 <body><nav><ul><li><a href="/">Home</a></li><li><a href="/news">News</a></li></ul></nav>
 <main><article><h1>Cape Farrow Lighthouse</h1>
 <p>{SENTENCE * 4}</p>
-<p>Second paragraph: {SENTENCE * 4}</p>
+<p>Second paragraph: {SENTENCE * 4} It saw 10<sup>11</sup> stars at <time>7 pm</time>.</p>
 <script type="application/json">{{"SCRIPTED": 1}}</script>
 <noscript>SCRIPTED off</noscript>
 </article>
@@ -31,6 +31,7 @@ ARTICLE = f"""<!DOCTYPE html>
 def test_an_article(extractor: str) -> None:
     page = extract(ARTICLE, extractor)
     assert "lit for the first time in 1871" in page.text
+    assert "It saw 10^11 stars at 7 pm" in page.text
     assert "SCRIPTED" not in page.text
     assert "color" not in page.text
     assert (page.title, page.language) == ("Cape Farrow Lighthouse", "en")
