@@ -64,19 +64,19 @@ def results(reply: str, grounds: Grounds) -> tuple[list[Calculation], list[str]]
     """A reply's calculations, each text behind the model's label, and the problems of expressions without a value."""
     proposals, problems = read(reply)
     calculations: list[Calculation] = []
-    for proposal in proposals:
-        if not isinstance(proposal.expression, Binary | Call | Compare):
-            problems.append(f"{proposal.label}: a number and no calculation")
+    for label, expression in proposals:
+        if not isinstance(expression, Binary | Call | Compare):
+            problems.append(f"{label}: a number and no calculation")
             continue
-        if ungrounded := grounds.lacks(proposal.expression):
-            problems.append(f"ungrounded: {', '.join(ungrounded)} in {render(proposal.expression)}")
+        if ungrounded := grounds.lacks(expression):
+            problems.append(f"ungrounded: {', '.join(ungrounded)} in {render(expression)}")
             continue
         try:
-            calculation = evaluate(proposal.expression)
+            calculation = evaluate(expression)
         except EvaluationError as error:
-            problems.append(f"{type(error).__name__}: {error}")
+            problems.append(str(error))
             continue
-        calculations.append(replace(calculation, text=f"{proposal.label}: {calculation.text}"))
+        calculations.append(replace(calculation, text=f"{label}: {calculation.text}"))
     return list(dict.fromkeys(calculations)), problems
 
 

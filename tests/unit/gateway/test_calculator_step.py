@@ -84,7 +84,7 @@ async def test_what_was_left_out_is_told(context: Context, generator: FakeGenera
     assert context.run.recorder is not None
     decisions = [event.detail for event in context.run.recorder.trace().events if event.kind == "decision"]
     assert decisions
-    for word in ("ungrounded: 3.75", "DivisionByZero", "without label"):
+    for word in ("ungrounded: 3.75", "division by zero", "without label"):
         assert word in decisions[-1]
 
 
