@@ -3,14 +3,13 @@
 import asyncio
 import json
 import os
-import random
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from services.gateway import calibration, confidence
-from services.gateway.calibration import ENOUGH, MAX_FILE_BYTES, NEUTRAL, RECENT, Calibration, Distribution, digest_of
+from services.gateway.calibration import ENOUGH, MAX_FILE_BYTES, NEUTRAL, RECENT, Calibration, digest_of
 from services.gateway.confidence import Confidence
 
 pytestmark = pytest.mark.anyio
@@ -180,7 +179,7 @@ def test_it_is_said_whose_confidence_there_is_and_what_to_do_without(shipped: di
     assert "a generic one weighs its answers" in other.detail
 
 
-def test_ranks_are_neutral_until_enough_was_seen_and_then_shares(shipped: dict[str, Confidence]) -> None:
+def test_ranks_are_neutral_until_enough_was_seen_and_then_shares_of_the_latest() -> None:
     models = Calibration()
     for number in range(ENOUGH):
         assert models.ranks("one", {"logprob_mean": -1.0}) == {"logprob_mean_rank": NEUTRAL}
@@ -189,23 +188,14 @@ def test_ranks_are_neutral_until_enough_was_seen_and_then_shares(shipped: dict[s
         assert models.ranks("one", {"logprob_mean": value})["logprob_mean_rank"] == pytest.approx(rank, abs=0.02)
     assert models.ranks("two", {"logprob_mean": -2.0}) == {"logprob_mean_rank": NEUTRAL}, "of another generator"
     assert models.ranks("one", {}) == {}
-
-
-def test_a_distribution_keeps_the_latest_in_bounded_memory() -> None:
-    dice = random.Random(0)
-    values = [round(dice.gauss(0, 1), 1) for _ in range(3 * RECENT)]
-    distribution = Distribution()
-    for value in values:
-        distribution.add(value)
-    latest = values[-RECENT:]
-    assert len(distribution._sorted) == len(distribution._latest) == RECENT
-    for value in (-1.0, 0.0, 0.3):
-        below, same = sum(one < value for one in latest), latest.count(value)
-        assert distribution.rank(value) == pytest.approx((below + same / 2) / RECENT)
+    for _ in range(RECENT):
+        models.observe("one", {"logprob_mean": -3.0})
+    assert models.ranks("one", {"logprob_mean": -2.0}) == {"logprob_mean_rank": 1.0}, "the first are forgotten"
+    assert models.ranks("one", {"logprob_mean": -3.0}) == {"logprob_mean_rank": 0.5}, "equals count by half"
 
 
 def test_names_that_come_and_go_do_not_add_up() -> None:
     models = Calibration()
     for number in range(100):
         models.observe(f"model-{number}", {"logprob_mean": -1.0})
-    assert len(models._distributions) <= calibration.MAX_GENERATORS
+    assert len(models._latest) <= calibration.MAX_GENERATORS
