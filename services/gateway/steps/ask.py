@@ -100,7 +100,7 @@ async def ask(context: Context, request: Request, allowance: Allowance = WHOLE_B
         if entry:
             entry.failed(f"{failure.reason}: {failure.detail}", seconds * 1000)
         return None
-    run.count_completion(step, completion)
+    run.completions.setdefault(step, []).append(completion)
     if completion.missing_adapter:
         run.decide(step, f"the generator has no adapter {completion.missing_adapter!r}: the base model replied")
     # Samples are decoded side by side, each token in the time of one.
