@@ -15,16 +15,15 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from proto.answer import AnswerSource
 from services.gateway.context import Context
 from services.gateway.evidence import Evidence
-from services.gateway.normalize import INVALID, UNKNOWN, Normalized, normalize
+from services.gateway.normalize import INVALID, UNKNOWN, Normalized, normalize, normalize_sample
 from services.gateway.question import Question
 from services.gateway.run import Draft
 from services.gateway.steps.ask import SPEED_MARGIN, Allowance, Request, ask, estimate, fill, planned_s, probability
 from services.gateway.steps.generate import Hint, fit, unread
-from services.gateway.steps.summarise import summarise
 from services.kit.llm import Message
 from services.kit.prompts import Prompt
 from services.kit.tokens import estimate_tokens
-from services.kit.untrusted import fence
+from services.kit.untrusted import fence, one_line
 
 # The answer's are CRAG's 75 tokens. Words and not characters: a count of those takes the engine 17 s to compile
 # (xgrammar, 280 and 200 of them, two busy cores), a count of words 0.05 s.
@@ -40,6 +39,9 @@ MAX_TOKENS = 190
 ENOUGH_CONTEXT_TOKENS = 1_000
 # For the summariser, when there is time to reason.
 SUMMARISE_RESERVE_S = 1.0
+SUMMARISE_TOKENS, MIN_SUMMARY_TOKENS = 40, 6
+# The last of the notes, which conclude them.
+MAX_NOTES_CHARS = 1_500
 # Answers that deny that there is one.
 _NOTHING = re.compile(
     r"\W*(?:none|nobody|no one|nothing|never|no such|n/?a|not applicable|there (?:is|was) no)\b", re.I
@@ -171,6 +173,15 @@ async def reason(context: Context, prompt: Prompt, backup: Prompt, evidence: Seq
         confidence=probability(sample),
         source=origin(normalized.answer, passages),
     )
+
+
+async def summarise(context: Context, prompt: Prompt, notes: str) -> Normalized | None:
+    """The answer that the notes arrive at; None when the generator gave no reply (section 4.7)."""
+    messages = prompt.fill(
+        documents=fence(notes[-MAX_NOTES_CHARS:], title="notes"), query=one_line(context.question.query)
+    )
+    completion = await ask(context, Request("summarise", messages, SUMMARISE_TOKENS, MIN_SUMMARY_TOKENS))
+    return None if completion is None else normalize_sample(completion.samples[0])
 
 
 def origin(answer: str, evidence: Sequence[Evidence]) -> AnswerSource:

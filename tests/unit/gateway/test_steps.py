@@ -16,9 +16,17 @@ from services.gateway.settings import GatewaySettings
 from services.gateway.steps.ask import Allowance
 from services.gateway.steps.closed_book import closed_book
 from services.gateway.steps.generate import fit
-from services.gateway.steps.reason import ANSWER_WORDS, REASONING_WORDS, frame, origin, parse, reason, references
+from services.gateway.steps.reason import (
+    ANSWER_WORDS,
+    REASONING_WORDS,
+    frame,
+    origin,
+    parse,
+    reason,
+    references,
+    summarise,
+)
 from services.gateway.steps.self_assess import accepts, self_assess
-from services.gateway.steps.summarise import summarise
 from services.gateway.trace import Recorder
 from services.kit.budget import Budget
 from services.kit.llm import Message
