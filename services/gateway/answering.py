@@ -5,7 +5,6 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from proto.answer import AnswerRequest, AnswerResponse, Turn
-from services.gateway import prompts
 from services.gateway.context import Context
 from services.gateway.deadline import begin, in_time
 from services.gateway.evidence import Evidence
@@ -22,8 +21,6 @@ from services.gateway.trace import Recorder
 from services.kit.budget import Budget
 from services.kit.concurrency import all_of
 from services.kit.telemetry import Metrics, log, request_id
-
-CONDENSE = prompts.load("condense")
 
 
 async def answer(
@@ -75,9 +72,9 @@ async def _run(strategy: Strategy, context: Context, turns: Sequence[Turn]) -> D
     run.query = context.question.query
     async with in_time(run, context.mesh.speed, task=strategy.name):
         if turns:
-            run.query = await condense(context, CONDENSE, turns)
+            run.query = await condense(context, turns)
             context = replace(context, question=replace(context.question, query=run.query))
-        classifying = classify(context, min_domain_certainty=strategy.min_domain_certainty)
+        classifying = classify(context, min_domain_certainty=strategy.min_domain_certainty(context.settings))
         draft, _ = await all_of((strategy.answer(context), classifying))
         return _without_verdict(draft or run.best, context)
     return _without_verdict(run.best, context)

@@ -34,7 +34,7 @@ from services.gateway.places import MeshAdmission
 from services.gateway.settings import GatewaySettings
 from services.gateway.shared import SharedStore
 from services.gateway.speed import GeneratorSpeed
-from services.gateway.strategies import Strategy, load_strategies
+from services.gateway.strategies import STRATEGIES, Strategy
 from services.gateway.warm_up import warm_up
 from services.kit import app as kit
 from services.kit.budget import Budget, current_budget
@@ -107,12 +107,12 @@ async def get_strategies(state: Given) -> Strategies:
         strategies=tuple(
             StrategyInfo(
                 name=strategy.name,
-                summary=strategy.describe(state["mesh"]),
+                summary=strategy.describe(state["mesh"], state["settings"]),
                 default=strategy.name == default,
                 options=tuple(sorted(strategy.options)),
                 parts=dict(strategy.parts),
             )
-            for strategy in state["strategies"].values()
+            for strategy in STRATEGIES.values()
         )
     )
 
@@ -149,9 +149,8 @@ def create_app(
     """
     settings = settings or GatewaySettings()
     metrics = Metrics("gateway")
-    strategies = load_strategies(settings)
-    if settings.default_strategy not in strategies:
-        raise ValueError(f"default strategy {settings.default_strategy!r} is none of {sorted(strategies)}")
+    if settings.default_strategy not in STRATEGIES:
+        raise ValueError(f"default strategy {settings.default_strategy!r} is none of {sorted(STRATEGIES)}")
 
     paper_weights = Weights.read(settings.papers_weights)
     speed, store = GeneratorSpeed.configured(settings), SharedStore.connect(settings.valkey_url)
@@ -189,7 +188,6 @@ def create_app(
             stack.push_async_callback(health.close)
             state = State(
                 mesh=mesh,
-                strategies=strategies,
                 settings=settings,
                 metrics=metrics,
                 paper_weights=paper_weights,
@@ -206,7 +204,7 @@ def create_app(
             if settings.mcp:
                 await stack.enter_async_context(door.open(state))
             if settings.warm_up_s:
-                await warm_up(strategies[settings.default_strategy], mesh, settings, ready_s=READY_S)
+                await warm_up(STRATEGIES[settings.default_strategy], mesh, settings, ready_s=READY_S)
             if detail := mesh.weighing(settings).detail:
                 log.warning("confidence", detail=detail)
             yield state

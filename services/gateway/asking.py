@@ -18,7 +18,7 @@ from services.gateway.papers.weights import Weights
 from services.gateway.places import Places
 from services.gateway.run import Listener
 from services.gateway.settings import GatewaySettings
-from services.gateway.strategies import Strategy
+from services.gateway.strategies import STRATEGIES, Strategy
 from services.kit import app as kit
 from services.kit.budget import Budget, current_budget
 from services.kit.concurrency import beside
@@ -42,7 +42,6 @@ class State(TypedDict):
     """The gateway's parts, for handlers."""
 
     mesh: Mesh
-    strategies: dict[str, Strategy]
     settings: GatewaySettings
     metrics: Metrics
     paper_weights: Weights
@@ -69,9 +68,9 @@ def strategy_of(body: AnswerRequest, state: State) -> Strategy:
         InvalidRequest: it ignores an option, so that its answer would pass for an ablation's.
         Overloaded: the generator, with the questions in flight, would be too late for it.
     """
-    strategy = state["strategies"].get(body.strategy or state["settings"].default_strategy)
+    strategy = STRATEGIES.get(body.strategy or state["settings"].default_strategy)
     if strategy is None:
-        names = ", ".join(sorted(state["strategies"]))
+        names = ", ".join(sorted(STRATEGIES))
         raise UnknownStrategy(
             "no strategy of that name",
             errors=(FieldError(field="strategy", message="no strategy of that name", limit=f"one of {names}"),),

@@ -13,6 +13,7 @@ from dataclasses import replace
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from proto.answer import AnswerSource
+from services.gateway import prompts
 from services.gateway.context import Context
 from services.gateway.evidence import Evidence
 from services.gateway.normalize import INVALID, UNKNOWN, Normalized, normalize, normalize_sample
@@ -21,10 +22,10 @@ from services.gateway.run import Draft
 from services.gateway.steps.ask import SPEED_MARGIN, Allowance, Request, ask, estimate, fill, planned_s, probability
 from services.gateway.steps.generate import Hint, fit, unread
 from services.kit.llm import Message
-from services.kit.prompts import Prompt
 from services.kit.tokens import estimate_tokens
 from services.kit.untrusted import fence, one_line
 
+PROMPT, SUMMARISE = prompts.load("reason"), prompts.load("summarise")
 # The answer's are CRAG's 75 tokens. Words and not characters: a count of those takes the engine 17 s to compile
 # (xgrammar, 280 and 200 of them, two busy cores), a count of words 0.05 s.
 REASONING_WORDS = 45
@@ -114,19 +115,18 @@ def _source(item: Evidence) -> str:
             return "memory"
 
 
-def chat(prompt: Prompt, question: Question, evidence: Sequence[Evidence]) -> list[Message]:
-    return fill(prompt, question.query, question.query_time, documents=references(evidence))
+def chat(question: Question, evidence: Sequence[Evidence]) -> list[Message]:
+    return fill(PROMPT, question.query, question.query_time, documents=references(evidence))
 
 
-async def reason(context: Context, prompt: Prompt, backup: Prompt, evidence: Sequence[Evidence]) -> Draft:
+async def reason(context: Context, evidence: Sequence[Evidence]) -> Draft:
     """The answer from all references; an abstention with the evidence where the generator gives none.
 
     Args:
-        backup: the summariser's prompt.
         evidence: the most reliable first, since the context is cut at its end.
     """
     run, mesh = context.run, context.mesh
-    frame_tokens = estimate(chat(prompt, context.question, ()))
+    frame_tokens = estimate(chat(context.question, ()))
     usual_tokens = min(estimate_tokens(references(evidence)), context.context_tokens, ENOUGH_CONTEXT_TOKENS)
     seconds = run.budget.allow(reserve_s=SUMMARISE_RESERVE_S) / SPEED_MARGIN
     wordy = mesh.speed.affordable_prompt(seconds, FRAMED_TOKENS + REASONING_TOKENS) >= frame_tokens + usual_tokens
@@ -146,7 +146,7 @@ async def reason(context: Context, prompt: Prompt, backup: Prompt, evidence: Seq
     abstention = run.hold(Draft(evidence=tuple(passages)))
     request = Request(
         "reason",
-        chat(prompt, context.question, passages),
+        chat(context.question, passages),
         max_tokens=MAX_TOKENS,
         min_tokens=FRAMED_TOKENS,
         optional=False,
@@ -163,7 +163,7 @@ async def reason(context: Context, prompt: Prompt, backup: Prompt, evidence: Seq
         run.decide("reason", f"premise {'false' if reasoned.false_premise else 'not false'}: {reasoned.answer}")
     else:
         run.decide("reason", "the reply has not the frame that was asked for: the summariser reads it")
-        normalized = await summarise(context, backup, sample.text)
+        normalized = await summarise(context, sample.text)
     if normalized is None or normalized.kind == "unknown":
         return abstention
     return replace(
@@ -175,9 +175,9 @@ async def reason(context: Context, prompt: Prompt, backup: Prompt, evidence: Seq
     )
 
 
-async def summarise(context: Context, prompt: Prompt, notes: str) -> Normalized | None:
+async def summarise(context: Context, notes: str) -> Normalized | None:
     """The answer that the notes arrive at; None when the generator gave no reply (section 4.7)."""
-    messages = prompt.fill(
+    messages = SUMMARISE.fill(
         documents=fence(notes[-MAX_NOTES_CHARS:], title="notes"), query=one_line(context.question.query)
     )
     completion = await ask(context, Request("summarise", messages, SUMMARISE_TOKENS, MIN_SUMMARY_TOKENS))
