@@ -6,13 +6,13 @@ from datetime import UTC, datetime
 
 from proto.answer import AnswerRequest, AnswerResponse, Turn
 from services.gateway.context import Context
-from services.gateway.deadline import begin, in_time
+from services.gateway.deadline import budget_of, in_time
 from services.gateway.evidence import Evidence
 from services.gateway.mesh import Mesh
 from services.gateway.normalize import UNKNOWN
 from services.gateway.observe import observe_stages
 from services.gateway.question import Question
-from services.gateway.run import Draft, Listener
+from services.gateway.run import Draft, Listener, Run
 from services.gateway.settings import GatewaySettings
 from services.gateway.steps.classify import classify
 from services.gateway.steps.condense import condense
@@ -35,7 +35,7 @@ async def answer(
 ) -> AnswerResponse:
     """The answer before the deadline, whatever fails: at worst "i don't know", with the reasons in `degraded`."""
     recorder = Recorder() if request.trace else None
-    run = begin(arrived, request.budget_s, settings, listener=listener, recorder=recorder)
+    run = Run(budget_of(arrived, request.budget_s, settings), listener, recorder)
     context = Context(_question(request), run, mesh, settings)
     draft = await _run(strategy, context, request.turns)
     observe_stages(metrics, run)

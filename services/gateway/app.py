@@ -138,11 +138,7 @@ async def _ready(request: Request) -> Readiness:
 def create_app(
     settings: GatewaySettings | None = None, *, transport: httpx.AsyncBaseTransport | None = None
 ) -> FastAPI:
-    """The gateway's application.
-
-    Args:
-        settings: read from the environment when None.
-        transport: how services are reached; tests put whole applications behind it.
+    """The gateway's application; its settings are the environment's, its transport the network, when None.
 
     Raises:
         ValueError: the default strategy does not exist, or the weights of `/papers` cannot be read.

@@ -131,11 +131,7 @@ class Calibration:
             latest.setdefault(signal, deque(maxlen=RECENT)).append(value)
 
     def health(self, generator: str, adapter: str = "", caution: Caution = "balanced") -> ConfidenceHealth:
-        """The confidence of this generator's answers, for people.
-
-        Args:
-            generator: empty while it cannot be asked.
-        """
+        """The confidence of this generator's answers, for people; the generator is empty while it cannot be asked."""
         if not generator:
             return ConfidenceHealth(caution=caution, detail="; ".join(self.problems))
         name = name_of(generator, adapter)

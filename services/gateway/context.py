@@ -42,10 +42,9 @@ class Context:
         return self.run.classification
 
     def before_generation(self, cap_s: float, *, needed_s: float = 0.0) -> float:
-        """Seconds for a stage before generation, which leave the generator its share of the budget.
+        """Seconds, at most `cap_s`, for a stage before generation, which leave the generator its share of the budget.
 
         Args:
-            cap_s: the most for the stage.
             needed_s: for the shortest useful generation, where that may exceed the usual share.
         """
         total_s = self.run.budget.total_s

@@ -24,11 +24,7 @@ current_sharing: ContextVar[int] = ContextVar("current_sharing", default=0)
 
 
 class GeneratorSpeed:
-    """Seconds per prompt token and per completion token, by exponentially weighted least squares.
-
-    Args:
-        prefill_s: prior, seconds per prompt token.
-        decode_s: prior, seconds per completion token.
+    """Seconds per prompt token and per completion token, from a prior, by exponentially weighted least squares.
 
     Attributes:
         in_flight_elsewhere: questions in other gateways.
@@ -89,11 +85,9 @@ class GeneratorSpeed:
         self._solve()
 
     def observe_question(self, seconds: float, sharing: int) -> None:
-        """Learn what a question costs the engine, by Little's law.
+        """Learn what a question costs the engine, by Little's law: seconds until the engine was done with it.
 
-        Args:
-            seconds: until the engine was done with it.
-            sharing: questions in the engine when it came, itself included; those that come later do not delay it.
+        Questions in the engine when it came share them, itself included; those that come later do not delay it.
         """
         self._question_s = DECAY * self._question_s + seconds
         self._questions = DECAY * self._questions + sharing

@@ -12,16 +12,15 @@ from datetime import UTC, datetime
 from proto.base import FieldError
 from proto.papers import Paper, PaperScore, PapersRequest, PapersResponse
 from services.gateway.context import Context
-from services.gateway.deadline import begin, in_time
+from services.gateway.deadline import budget_of, in_time
 from services.gateway.mesh import Mesh
 from services.gateway.observe import observe_cost, observe_stages
 from services.gateway.papers import clean
-from services.gateway.papers.candidates import Candidate, Pool, search
+from services.gateway.papers.candidates import Candidate, Pool, rescore, search
 from services.gateway.papers.enhance import Prompts, enhance
 from services.gateway.papers.ensemble import rank
 from services.gateway.papers.feedback import DOCUMENTS, feedback_words
 from services.gateway.papers.query_forms import ANSWER, FEEDBACK, KEYWORDS, QUESTION, Form, appended
-from services.gateway.papers.rescore import rescore
 from services.gateway.papers.weights import EQUAL, Weights
 from services.gateway.question import Question
 from services.gateway.run import Run
@@ -75,7 +74,7 @@ async def find_papers(
     Raises:
         UnknownCollection: the retriever has no collection of that name.
     """
-    run = begin(arrived, request.budget_s, settings)
+    run = Run(budget_of(arrived, request.budget_s, settings))
     text = clean.question(request.query, request.body)
     context = Context(Question(text, datetime.now(UTC), filters=request.filters), run, mesh, settings)
     retrieval = Retrieval(request.collection, {QUESTION: text})
@@ -92,7 +91,15 @@ async def find_papers(
         elapsed_ms=round(arrived.elapsed_ms(), 1),
         request_id=request_id(),
     )
-    _observe(metrics, run, response, arrived)
+    observe_stages(metrics, run)
+    observe_cost(metrics, response.usage)
+    log.info(
+        "ranked",
+        papers=len(response.papers),
+        forms=list(response.forms),
+        degraded=[f"{item.stage}={item.reason}" for item in response.degraded],
+        left_ms=round(arrived.left() * 1000),
+    )
     return response
 
 
@@ -178,15 +185,3 @@ def _feedback(pool: Pool, question: str) -> dict[Form, str]:
 
 def _best(pool: Pool, count: int) -> Sequence[Candidate]:
     return [pool.candidates[name] for name in list(rank(pool, EQUAL))[:count]]
-
-
-def _observe(metrics: Metrics, run: Run, response: PapersResponse, arrived: Budget) -> None:
-    observe_stages(metrics, run)
-    observe_cost(metrics, response.usage)
-    log.info(
-        "ranked",
-        papers=len(response.papers),
-        forms=list(response.forms),
-        degraded=[f"{item.stage}={item.reason}" for item in response.degraded],
-        left_ms=round(arrived.left() * 1000),
-    )

@@ -20,11 +20,7 @@ MAX_TOKENS = 4
 
 
 async def self_assess(context: Context, chat: Sequence[Message], answer: str) -> Level | None:
-    """The model's confidence; None when there was no time for the call or it failed.
-
-    Args:
-        chat: the messages that `answer` replied to.
-    """
+    """The model's confidence in its answer to a chat; None when there was no time for the call or it failed."""
     request = Request(
         "self_assess",
         [*chat, Message("assistant", harmless(answer)), TURN],
