@@ -59,32 +59,22 @@ def test_ones_own_comes_before_the_generic_and_a_file_before_what_is_shipped(
     assert line(Calibration(tmp_path).choose("shipped")) == 0.4
 
 
-async def test_a_change_is_seen_while_it_runs(
-    tmp_path: Path, shipped: dict[str, Confidence], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(calibration, "LOOK_S", 0.01)
+def test_the_last_good_version_of_a_file_stays_until_the_file_goes(tmp_path: Path) -> None:
+    """That a running gateway looks is held in `tests/mesh/test_calibration.py`."""
     models = Calibration(tmp_path / "later")
-    watching = asyncio.create_task(models.watch())
-
-    async def until(threshold: float) -> None:
-        async with asyncio.timeout(240):
-            while line(models.choose("shipped")) != threshold:  # noqa: ASYNC110 - files send no events
-                await asyncio.sleep(0.01)
-
     for threshold in (0.3, 0.4):
         written = put(tmp_path / "later", "shipped.json", heads(threshold))
-        await until(threshold)
+        models._read()
+        assert line(models.choose("shipped")) == threshold
         assert models.health("shipped").digest == digest_of(written)
     put(tmp_path / "later", "shipped.json", "{torn")
-    async with asyncio.timeout(240):
-        while not models.problems:  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
+    models._read()
     assert models.problems == ("shipped.json: not JSON",)
-    assert line(models.choose("shipped")) == 0.4, "the last good one"
+    assert line(models.choose("shipped")) == 0.4
     (tmp_path / "later" / "shipped.json").unlink()
-    await until(0.2)
+    models._read()
+    assert line(models.choose("shipped")) == 0.2
     assert not models.problems
-    watching.cancel()
 
 
 async def test_what_cannot_be_foreseen_ends_no_watch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -80,22 +80,20 @@ async def test_reasoning_reads_all_references_with_their_sources(context: Contex
     assert context.run.usage.llm_calls == 1
 
 
-@pytest.mark.parametrize("answer", ["invalid question", "Invalid question.", "nobody", "None", "There was no fire"])
-async def test_a_false_premise_makes_the_question_invalid(
-    context: Context, generator: FakeGenerator, answer: str
+@pytest.mark.parametrize(
+    ("answer", "kind"),
+    [
+        *((answer, "invalid_question") for answer in ("Invalid question.", "nobody", "None", "There was no fire")),
+        # To call the premise false and to answer all the same is a doubt.
+        *((answer, "unknown") for answer in ("i don't know", "The documents do not say it, perhaps 1864", "1864")),
+    ],
+)
+async def test_a_false_premise_makes_the_question_invalid_and_a_doubt_an_abstention(
+    context: Context, generator: FakeGenerator, answer: str, kind: str
 ) -> None:
     generator.reply = lambda _: f'{{"reasoning": "It never burnt.", "false_premise": true, "answer": "{answer}"}}'
     draft = await reason(context, [WEB])
-    assert (draft.answer, draft.kind) == ("invalid question", "invalid_question")
-
-
-@pytest.mark.parametrize(
-    "doubt", ["i don't know", "I do not know.", "The documents do not say it, perhaps 1864", "1864"]
-)
-async def test_doubt_is_an_abstention(context: Context, generator: FakeGenerator, doubt: str) -> None:
-    generator.reply = lambda _: f'{{"reasoning": "Hm.", "false_premise": true, "answer": "{doubt}"}}'
-    draft = await reason(context, [WEB])
-    assert (draft.kind, draft.evidence) == ("unknown", (WEB,))
+    assert (draft.kind, draft.evidence) == (kind, (WEB,))
 
 
 @pytest.mark.parametrize(
