@@ -37,7 +37,6 @@ from services.gateway.speed import GeneratorSpeed
 from services.gateway.strategies import STRATEGIES, Strategy
 from services.gateway.warm_up import warm_up
 from services.kit import app as kit
-from services.kit.budget import Budget, current_budget
 from services.kit.client import http_client
 from services.kit.concurrency import beside
 from services.kit.telemetry import Metrics, log
@@ -85,10 +84,7 @@ async def _events(body: AnswerRequest, strategy: Strategy, state: State) -> Asyn
 )
 async def post_papers(body: PapersRequest, state: Given) -> PapersResponse:
     """Rank by all encoders of the collection and several forms of the question; each score that made a rank is told."""
-    arrived = current_budget.get() or Budget(body.budget_s)
-    state["mesh"].speed.require(arrived.within(body.budget_s).left())
-    mesh, settings, metrics = state["mesh"], state["settings"], state["metrics"]
-    return await find_papers(body, state["paper_weights"], mesh, settings, metrics, arrived=arrived)
+    return await find_papers(body, state)
 
 
 @router.post(
@@ -200,7 +196,7 @@ def create_app(
             if settings.mcp:
                 await stack.enter_async_context(door.open(state))
             if settings.warm_up_s:
-                await warm_up(STRATEGIES[settings.default_strategy], mesh, settings, ready_s=READY_S)
+                await warm_up(state, ready_s=READY_S)
             if detail := mesh.weighing(settings).detail:
                 log.warning("confidence", detail=detail)
             yield state

@@ -13,7 +13,6 @@ from services.gateway.answering import answer
 from services.gateway.feedback import Feedback
 from services.gateway.health import Health
 from services.gateway.mesh import Mesh
-from services.gateway.observe import observe
 from services.gateway.papers.weights import Weights
 from services.gateway.places import Places
 from services.gateway.run import Listener
@@ -91,22 +90,10 @@ def strategy_of(body: AnswerRequest, state: State) -> Strategy:
 async def answered(
     body: AnswerRequest, strategy: Strategy, state: State, listener: Listener = lambda _: None
 ) -> AnswerResponse:
-    """The answer within the request's budget, counted, and remembered for feedback."""
-    response = await observed(body, strategy, state, listener)
+    """The answer within the request's budget, remembered for feedback."""
+    response = await answer(body, strategy, state, listener)
     generator = state["mesh"].weighing(state["settings"]).generator
     state["feedback"].remember(current_caller.get(), body, response, generator)
-    return response
-
-
-async def observed(
-    body: AnswerRequest, strategy: Strategy, state: State, listener: Listener = lambda _: None
-) -> AnswerResponse:
-    """As `answered`, without feedback."""
-    arrived = current_budget.get() or Budget(body.budget_s)
-    response = await answer(
-        body, strategy, state["mesh"], state["settings"], state["metrics"], arrived=arrived, listener=listener
-    )
-    observe(state["metrics"], response, arrived.within(body.budget_s))
     return response
 
 

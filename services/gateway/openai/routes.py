@@ -9,7 +9,8 @@ from fastapi.responses import StreamingResponse
 from pydantic import TypeAdapter, ValidationError
 
 from proto.answer import AnswerRequest, AnswerResponse, StageEvent
-from services.gateway.asking import Given, State, answered, events, observed, seconds_left, strategy_of
+from services.gateway.answering import answer
+from services.gateway.asking import Given, State, answered, events, seconds_left, strategy_of
 from services.gateway.mesh import NoCollection
 from services.gateway.openai.completion import DONE, Naming, chunk, chunks, completion, frame, stage_line
 from services.gateway.openai.errors import documented, error_of
@@ -104,7 +105,7 @@ async def create_chat_completion(body: ChatRequest, state: Given) -> Any:
 async def complete(state: State, body: ChatRequest) -> dict[str, Any]:
     """A completion of a batch."""
     naming, request, strategy = await _accepted(body, state)
-    return completion(naming, await observed(request, strategy, state))
+    return completion(naming, await answer(request, strategy, state))
 
 
 async def _accepted(body: ChatRequest, state: State) -> tuple[Naming, AnswerRequest, Strategy]:
