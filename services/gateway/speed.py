@@ -14,6 +14,8 @@ from services.kit.errors import Overloaded
 
 # Each new request multiplies the weight of the older ones by this: ten of them show a generator that slows under load.
 DECAY = 0.9
+# The speed is an average: calls are planned as if they took this much longer.
+MARGIN = 1.3
 # The overhead of a request hides the price of a token in shorter ones.
 MIN_PROMPT_TOKENS = 100
 MIN_COMPLETION_TOKENS = 8
@@ -69,13 +71,17 @@ class GeneratorSpeed:
         """Expected seconds of a request of this size, now."""
         return prompt_tokens * self.sharing * self.prefill_s + completion_tokens * self.decode_s
 
+    def planned_s(self, prompt_tokens: int, completion_tokens: int) -> float:
+        """Seconds to plan for a request of this size."""
+        return self.seconds(prompt_tokens, completion_tokens) * MARGIN
+
     def affordable_prompt(self, seconds: float, completion_tokens: int) -> int:
-        """The longest prompt, in tokens, with which the request is expected to take so many seconds."""
-        return max(0, int((seconds - completion_tokens * self.decode_s) / (self.prefill_s * self.sharing)))
+        """The longest prompt, in tokens, for which so many seconds are planned."""
+        return max(0, int((seconds / MARGIN - completion_tokens * self.decode_s) / (self.prefill_s * self.sharing)))
 
     def affordable_completion(self, seconds: float, prompt_tokens: int) -> int:
-        """The longest completion, in tokens, with which the request is expected to take so many seconds."""
-        return max(0, int((seconds - prompt_tokens * self.sharing * self.prefill_s) / self.decode_s))
+        """The longest completion, in tokens, for which so many seconds are planned."""
+        return max(0, int((seconds / MARGIN - prompt_tokens * self.sharing * self.prefill_s) / self.decode_s))
 
     def observe(self, prompt_tokens: int, completion_tokens: int, seconds: float) -> None:
         """Learn from a request that has ended, or from one that was cancelled after `seconds` without a completion."""

@@ -19,7 +19,7 @@ from services.gateway.calculator.wanted import asks_arithmetic
 from services.gateway.context import Context
 from services.gateway.evidence import CALCULATION_TITLE, Evidence
 from services.gateway.evidence import render as render_evidence
-from services.gateway.steps.ask import SPEED_MARGIN, Allowance, Request, ask, fill
+from services.gateway.steps.ask import Allowance, Request, ask, fill
 from services.gateway.steps.generate import MIN_CONTEXT_TOKENS, shorten
 from services.kit.llm import Constraint
 from services.kit.tokens import estimate_tokens
@@ -85,7 +85,7 @@ async def _fit(context: Context, evidence: Sequence[Evidence], allowance: Allowa
         return []
     run, mesh = context.run, context.mesh
     fixed = estimate_tokens(PROMPT.system) + estimate_tokens(context.question.query) + 40
-    seconds = run.budget.allow(allowance.cap_s, reserve_s=allowance.reserve_s) / SPEED_MARGIN
+    seconds = run.budget.allow(allowance.cap_s, reserve_s=allowance.reserve_s)
     max_tokens = context.within_context(context.settings.calculate_max_tokens)
     limit = min(max_tokens, mesh.speed.affordable_prompt(seconds, MIN_TOKENS) - fixed)
     if limit < MIN_CONTEXT_TOKENS:

@@ -19,7 +19,7 @@ from services.gateway.evidence import Evidence
 from services.gateway.normalize import INVALID, UNKNOWN, Normalized, normalize, normalize_sample
 from services.gateway.question import Question
 from services.gateway.run import Draft
-from services.gateway.steps.ask import SPEED_MARGIN, Allowance, Request, ask, estimate, fill, planned_s, probability
+from services.gateway.steps.ask import Allowance, Request, ask, estimate, fill, probability
 from services.gateway.steps.generate import Hint, fit, unread
 from services.kit.llm import Message
 from services.kit.tokens import estimate_tokens
@@ -128,7 +128,7 @@ async def reason(context: Context, evidence: Sequence[Evidence]) -> Draft:
     run, mesh = context.run, context.mesh
     frame_tokens = estimate(chat(context.question, ()))
     usual_tokens = min(estimate_tokens(references(evidence)), context.context_tokens, ENOUGH_CONTEXT_TOKENS)
-    seconds = run.budget.allow(reserve_s=SUMMARISE_RESERVE_S) / SPEED_MARGIN
+    seconds = run.budget.allow(reserve_s=SUMMARISE_RESERVE_S)
     wordy = mesh.speed.affordable_prompt(seconds, FRAMED_TOKENS + REASONING_TOKENS) >= frame_tokens + usual_tokens
     if not wordy:
         run.decide("reason", "time for the answer alone, not for reasoning")
@@ -139,7 +139,7 @@ async def reason(context: Context, evidence: Sequence[Evidence]) -> Draft:
         evidence,
         max_tokens=context.context_tokens,
         answer_tokens=FRAMED_TOKENS + (REASONING_TOKENS if wordy else 0),
-        reserve_s=planned_s(mesh, frame_tokens, 0) + reserve_s,
+        reserve_s=mesh.speed.planned_s(frame_tokens, 0) + reserve_s,
     )
     if evidence and not passages:
         return abstention

@@ -18,7 +18,7 @@ from services.gateway.normalize import INVALID, UNKNOWN, Normalized, normalize_s
 from services.gateway.question import plain
 from services.gateway.run import Draft
 from services.gateway.settings import GatewaySettings
-from services.gateway.steps.ask import Allowance, Request, ask, estimate, fill, planned_s, probability
+from services.gateway.steps.ask import Allowance, Request, ask, estimate, fill, probability
 from services.gateway.steps.calculate import calculate
 from services.gateway.steps.generate import (
     MIN_ANSWER_TOKENS,
@@ -164,7 +164,7 @@ async def _best(context: Context, passages: Sequence[Evidence]) -> list[Evidence
     if _gives_all(context) or not weighs or asks_arithmetic(question.query):
         return []
     tokens = sum(estimate_tokens(item.text) for item in passages)
-    twice_s = planned_s(mesh, tokens + estimate_tokens(question.query), 2 * PLANNED_ANSWER_TOKENS)
+    twice_s = mesh.speed.planned_s(tokens + estimate_tokens(question.query), 2 * PLANNED_ANSWER_TOKENS)
     if mesh.speed.seconds(tokens - FIRST_TOKENS, 0) < FIRST_SAVES_S or twice_s > context.run.budget.left():
         return []
     best = await fit(context, passages, max_tokens=FIRST_TOKENS)
@@ -288,7 +288,7 @@ async def _extract(context: Context, abstention: Draft) -> tuple[ReadResponse | 
 async def _calculate(context: Context, passages: Sequence[Evidence]) -> list[Evidence]:
     """Calculations over the passages, where the question asks for any and the time allows both calls."""
     passage_tokens = sum(estimate_tokens(item.text) for item in passages)
-    answering_s = planned_s(context.mesh, passage_tokens, PLANNED_ANSWER_TOKENS)
+    answering_s = context.mesh.speed.planned_s(passage_tokens, PLANNED_ANSWER_TOKENS)
     allowance = Allowance(context.settings.calculate_cap_s, answering_s)
     return await calculate(context, passages, allowance)
 

@@ -28,7 +28,7 @@ from services.gateway.context import Context
 from services.gateway.evidence import Evidence
 from services.gateway.run import Draft
 from services.gateway.steps import reason as reasoning
-from services.gateway.steps.ask import Allowance, affordable, planned_s
+from services.gateway.steps.ask import Allowance, affordable
 from services.gateway.steps.calculate import calculate
 from services.gateway.steps.classify import changes_fast
 from services.gateway.steps.closed_book import MIN_TOKENS as MIN_KNOWLEDGE_TOKENS
@@ -49,7 +49,7 @@ KG_CHARS = 1_000
 # examples, a question alone.
 CHUNKS_TOKENS = 2_000
 FRAME_TOKENS = 450
-SHORT_CONTEXT_TOKENS = 300
+LEAST_REASONING = (FRAME_TOKENS + 300, reasoning.FRAMED_TOKENS)
 FUNCTION_CALLING = (2_000, 60)
 KNOWLEDGE = (200, MIN_KNOWLEDGE_TOKENS)
 CALCULATE = (1_500, 60)
@@ -76,6 +76,7 @@ class ElectricSheep(Strategy):
     }
 
     async def answer(self, context: Context) -> Draft:
+        context = replace(context, least_generation=LEAST_REASONING)
         if await changes_fast(context):
             return Draft()
         evidence = context.question.evidence
@@ -116,22 +117,14 @@ def _size(context: Context, evidence: Sequence[Evidence]) -> tuple[int, int]:
     return prompt_tokens, reasoning.FRAMED_TOKENS + reasoning.REASONING_TOKENS
 
 
-def _allowance(context: Context, cap_s: float) -> float:
-    """Seconds for a stage before the reasoning, which leave time for a short one."""
-    shortest = (FRAME_TOKENS + SHORT_CONTEXT_TOKENS, reasoning.FRAMED_TOKENS)
-    return context.before_generation(cap_s, needed_s=planned_s(context.mesh, *shortest))
-
-
 async def _web(context: Context) -> list[Evidence]:
-    settings = context.settings
     context = await with_web_pages(context)
-    pages = await best_pages(context, top_n=PAGES, allow_s=_allowance(context, settings.rerank_cap_s))
-    return await retrieve(context, pages, WEB, allow_s=_allowance(context, settings.retrieve_cap_s))
+    return await retrieve(context, await best_pages(context, top_n=PAGES), WEB)
 
 
 async def _facts(context: Context, mode: KgMode) -> list[Evidence]:
     """Facts as a reference, cut at KG_CHARS; a game that did not take place is a fact as well."""
-    facts = await look_up(context, allow_s=_allowance(context, context.settings.kg_cap_s), mode=mode)
+    facts = await look_up(context, mode)
     if facts is None or facts.status not in FOUND | {"no_event"}:
         return []
     item = as_evidence(facts)
@@ -141,12 +134,12 @@ async def _facts(context: Context, mode: KgMode) -> list[Evidence]:
 async def _memory(context: Context, *, wanted: bool) -> list[Evidence]:
     if not wanted:
         return []
-    allow_s = _allowance(context, context.settings.knowledge_cap_s)
+    allow_s = context.before_generation(context.settings.knowledge_cap_s)
     allowance = Allowance(allow_s, context.run.budget.left() - allow_s)
     memory = await closed_book(context, allowance)
     return [memory] if memory else []
 
 
 async def _calculate(context: Context, evidence: Sequence[Evidence]) -> list[Evidence]:
-    allowance = Allowance(context.settings.calculate_cap_s, planned_s(context.mesh, *_size(context, evidence)))
+    allowance = Allowance(context.settings.calculate_cap_s, context.mesh.speed.planned_s(*_size(context, evidence)))
     return await calculate(context, evidence, allowance)

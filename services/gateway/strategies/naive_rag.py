@@ -26,4 +26,4 @@ class NaiveRag(Strategy):
 async def _web(context: Context) -> list[Evidence]:
     context = await with_web_pages(context)
     pages = range(len(context.question.search_results))
-    return await retrieve(context, pages, WEB, allow_s=context.before_generation(context.settings.retrieve_cap_s))
+    return await retrieve(context, pages, WEB)

@@ -23,7 +23,6 @@ from services.gateway.context import Context
 from services.gateway.evidence import Evidence
 from services.gateway.run import Draft
 from services.gateway.settings import GatewaySettings
-from services.gateway.steps.ask import planned_s
 from services.gateway.steps.classify import changes_fast
 from services.gateway.steps.generate import Generation, chat, read_and_answer
 from services.gateway.steps.knowledge_graph import facts_of, look_up
@@ -100,7 +99,7 @@ async def _assessed(context: Context, evidence: Sequence[Evidence]) -> Draft:
     required = context.options.self_assessment or context.settings.weknow_confidence
     hint = HINTS[(await context.classification()).domain]
     generation = Generation(PROMPT, hint=hint)
-    assessing_s = planned_s(context.mesh, estimate_tokens(TURN.content), ASSESS_TOKENS)
+    assessing_s = context.mesh.speed.planned_s(estimate_tokens(TURN.content), ASSESS_TOKENS)
     draft = await read_and_answer(context, generation, evidence, reserve_s=assessing_s)
     if draft.kind == "unknown" or required == "off":
         return _by_source(draft)
