@@ -12,15 +12,13 @@ from proto.options import Options
 from proto.rerank import RerankRequest
 from proto.retrieve import RetrieveRequest
 from services.gateway.mesh import Mesh
-from services.gateway.settings import GatewaySettings
-from services.gateway.strategies import Strategy, load_strategies
+from services.gateway.strategies import STRATEGIES
 from tests.mesh import fakes
 from tests.mesh.conftest import BAKERY, LIGHTHOUSE, Services
 from tests.mesh.test_strategies import FAST, FILM, SHEEP, STABLE, SURE, ask, asked, prompt, script
 
 pytestmark = pytest.mark.anyio
 
-STRATEGIES: dict[str, Strategy] = load_strategies(GatewaySettings())
 TURNS_RETRIEVAL: dict[str, tuple[Any, Callable[[RetrieveRequest], Any]]] = {
     "extractor": ("trafilatura", lambda request: request.extractor),
     "chunker": ("passages", lambda request: request.chunker),
