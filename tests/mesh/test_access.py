@@ -17,10 +17,10 @@ from mcp.client.streamable_http import streamable_http_client
 from proto.collections import Filter
 from services.gateway import access, app
 from services.gateway.access import OWNER, RULES, Scope
-from services.gateway.keys import Key, digest, write
 from services.gateway.settings import GatewaySettings
 from services.retriever.app import create_app as create_retriever
 from services.retriever.settings import RetrieverSettings
+from tests.keys import bearer, write_keys
 from tests.mesh.conftest import Services, alone
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
@@ -72,9 +72,7 @@ def services(retriever: Any) -> Services:
 
 @pytest.fixture(scope="module")
 def keys(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    file = tmp_path_factory.mktemp("keys") / "keys"
-    write(file, tuple(Key(name, digest(f"cm_{name}"), scope=scope) for name, scope in KEYS.items()))
-    return file
+    return write_keys(tmp_path_factory.mktemp("keys") / "keys", KEYS)
 
 
 @pytest.fixture
@@ -88,10 +86,6 @@ async def with_page(services: Services, keys: Path) -> AsyncIterator[httpx.Async
     """A gateway with all routes, for those who are let in to do nothing."""
     async with services.gateway(api_keys_file=keys, page=True) as client:
         yield client
-
-
-def bearer(key: str) -> dict[str, str]:
-    return {"authorization": f"Bearer cm_{key}"} if key else {}
 
 
 async def post(gateway: httpx.AsyncClient, key: str, path: str, **body: Any) -> httpx.Response:

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 import cragmesh_client
 from cragmesh_client import AsyncClient, Client, Filter
-from services.gateway.keys import Key, digest, write
+from tests.keys import write_keys
 from tests.mesh.conftest import LIGHTHOUSE, Services, alone
 
 pytestmark = pytest.mark.anyio
@@ -30,8 +30,8 @@ def services() -> Services:
 
 @pytest.fixture
 async def transport(services: Services, tmp_path: Path) -> AsyncIterator[httpx.AsyncBaseTransport]:
-    write(tmp_path / "keys", (Key("alice", digest("cm_alice")), Key("slow", digest("cm_slow"), per_minute=6)))
-    async with services.gateway_app(api_keys_file=tmp_path / "keys", feedback_dir=tmp_path / "feedback") as app:
+    keys = write_keys(tmp_path / "keys", ("alice", "slow"), slow=6)
+    async with services.gateway_app(api_keys_file=keys, feedback_dir=tmp_path / "feedback") as app:
         yield httpx.ASGITransport(app, raise_app_exceptions=False)
 
 

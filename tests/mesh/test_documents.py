@@ -8,7 +8,7 @@ import pytest
 
 from proto.collections import Filter
 from services.gateway.access import OWNER, Scope
-from services.gateway.keys import Key, digest, write
+from tests.keys import bearer, write_keys
 from tests.mesh.conftest import Services
 from tests.mesh.doors import AGENT, tool
 from tests.unit.retriever.formats.files import pdf
@@ -25,15 +25,9 @@ PDF = {"content-type": "application/pdf"}
 DOCUMENT = "/collections/desk/documents/a%2Fb.pdf"
 
 
-def bearer(key: str) -> dict[str, str]:
-    return {"authorization": f"Bearer cm_{key}"}
-
-
 @pytest.fixture
 async def gateway(services: Services, tmp_path: Path) -> AsyncIterator[httpx.AsyncClient]:
-    file = tmp_path / "keys"
-    write(file, tuple(Key(name, digest(f"cm_{name}"), scope=scope) for name, scope in KEYS.items()))
-    async with services.gateway(api_keys_file=file, classify_cap_s=2) as client:
+    async with services.gateway(api_keys_file=write_keys(tmp_path / "keys", KEYS), classify_cap_s=2) as client:
         (await client.put("/collections/desk", json={}, headers=bearer("owner"))).raise_for_status()
         content = pdf("The keeper of the light was Marta Lindqvist.", "The vault opens with the word pelican.")
         given: dict[str, str | int] = {"url": "file:a/b.pdf", "fields": '{"team": "ops"}', "wait_s": 20}

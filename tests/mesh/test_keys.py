@@ -16,7 +16,6 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from services.classifier.app import create_app as create_classifier
 from services.classifier.settings import ClassifierSettings
 from services.gateway.access import operations
-from services.gateway.keys import Key, digest, write
 from services.kg.app import create_app as create_kg
 from services.kg.settings import KgSettings
 from services.kit.deadline import MESH_TOKEN_HEADER, PROBES
@@ -26,6 +25,7 @@ from services.retriever.app import create_app as create_retriever
 from services.retriever.settings import RetrieverSettings
 from services.searcher.app import create_app as create_searcher
 from services.searcher.settings import SearcherSettings
+from tests.keys import write_keys
 from tests.mesh.conftest import LIGHTHOUSE, Services
 from tests.mesh.fakes import Faulty
 
@@ -38,9 +38,7 @@ async def test_keys_are_asked_for_before_the_body_is_looked_at(
     services: Services, tmp_path: Path, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
 ) -> None:
     caplog.set_level(logging.DEBUG)
-    file = tmp_path / "api_keys"
-    write(file, (Key("alice", digest("cm_alice")), Key("bob", digest("cm_bob"), per_minute=6)))
-    async with services.gateway(api_keys_file=file) as gateway:
+    async with services.gateway(api_keys_file=write_keys(tmp_path / "keys", ("alice", "bob"), bob=6)) as gateway:
 
         async def ask(key: str | None, content: bytes = json.dumps(QUESTION).encode()) -> httpx.Response:
             headers = {"content-type": "application/json"} | ({"authorization": f"Bearer {key}"} if key else {})

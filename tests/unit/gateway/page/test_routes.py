@@ -169,6 +169,14 @@ async def test_an_example_comes_with_its_pages(gateway: httpx.AsyncClient) -> No
     assert all(name.endswith(".html") and "<html" in html for name, html in pages.items())
 
 
+def test_without_the_demo_there_are_no_examples(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(assets, "DEMO", ("no", "demo"))
+    assert {name: item.content for name, item in assets.examples().items()} == {
+        "examples.json": b"[]",
+        "example-pages.json": b"{}",
+    }
+
+
 async def test_the_api_stays_what_it_was(gateway: httpx.AsyncClient) -> None:
     document = (await gateway.get("/openapi.json")).json()
     assert "/services" in document["paths"]
