@@ -9,7 +9,6 @@ from typing import Any
 import httpx
 import httpx2
 import pytest
-from asgi_lifespan import LifespanManager
 from fastapi import APIRouter
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
@@ -18,10 +17,8 @@ from proto.collections import Filter
 from services.gateway import access, app
 from services.gateway.access import OWNER, RULES, Scope
 from services.gateway.settings import GatewaySettings
-from services.retriever.app import create_app as create_retriever
-from services.retriever.settings import RetrieverSettings
 from tests.keys import bearer, write_keys
-from tests.mesh.conftest import Services, alone
+from tests.mesh.conftest import Services, alone, fill
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
@@ -45,28 +42,19 @@ QUERY = "which words open the vault of the harbour office?"
 
 
 @pytest.fixture(scope="module")
-async def retriever(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Any]:
-    """Two collections: `safe`, and `notes` with documents of two teams and of none."""
-    made = create_retriever(
-        RetrieverSettings(qdrant_path=tmp_path_factory.mktemp("collections"), page_workers=1, threads=1)
-    )
-    async with LifespanManager(made, startup_timeout=300, shutdown_timeout=120) as manager:
-        transport = httpx.ASGITransport(manager.app)
-        async with httpx.AsyncClient(transport=transport, base_url="http://retriever", timeout=60) as client:
-            for name in ("notes", "safe"):
-                assert (await client.put(f"/collections/{name}", json={})).status_code == 201
-            for (name, document, team), text in TEXTS.items():
-                fields = {"team": team} if team else {}
-                body = {"documents": [{"id": document, "title": f"{name} {document}", "text": text, "fields": fields}]}
-                assert (await client.post(f"/collections/{name}/documents", json=body)).json()["added"] == 1
-        yield manager.app
-
-
-@pytest.fixture(scope="module")
-def services(retriever: Any) -> Services:
-    """The retriever and a careless generator, that says what it is shown; nothing else is there."""
+async def services(running: dict[str, Any]) -> Services:
+    """The retriever, with collections of documents of two teams and of none, and a careless generator, that says what
+    it is shown; nothing else is there."""
+    for collection in ("notes", "safe"):
+        documents = [
+            {"id": id, "title": f"{name} {id}", "text": text, "fields": {"team": team} if team else {}}
+            for (name, id, team), text in TEXTS.items()
+            if name == collection
+        ]
+        await fill(running["retriever"], collection, *documents)
     return alone(
-        lambda body: next((text for text in TEXTS.values() if text in str(body["messages"])), "no"), retriever=retriever
+        lambda body: next((text for text in TEXTS.values() if text in str(body["messages"])), "no"),
+        retriever=running["retriever"],
     )
 
 
