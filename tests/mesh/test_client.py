@@ -53,7 +53,7 @@ async def test_an_answer_its_stages_and_a_verdict(transport: httpx.AsyncBaseTran
 
 
 async def test_what_is_refused_is_raised_by_its_kind(transport: httpx.AsyncBaseTransport) -> None:
-    async with client(transport) as mesh:
+    async with client(transport, retries=0) as mesh:
         with pytest.raises(cragmesh_client.Invalid) as refused:
             await mesh.answer(QUERY, strategy="none")
         assert [error.field for error in refused.value.problem.errors] == ["strategy"]
