@@ -84,7 +84,21 @@ def test_evidence_has_its_limits() -> None:
 def test_a_budget_has_its_limits() -> None:
     for budget, seconds in ((MIN_BUDGET_S, 0.5), (MAX_BUDGET_S, 30.0), (7, 7.0), (None, 30.0), ("12.5", 12.5)):
         assert AnswerRequest.model_validate({"query": "why?", "budget_s": budget}).budget_s == seconds
-    for wrong in (0, 0.49, 30.01, -1, 1e308, math.inf, -math.inf, math.nan, "NaN", "Infinity", "soon", {}):
+    outside: tuple[object, ...] = (
+        0,
+        0.49,
+        30.01,
+        -1,
+        1e308,
+        math.inf,
+        -math.inf,
+        math.nan,
+        "NaN",
+        "Infinity",
+        "soon",
+        {},
+    )
+    for wrong in outside:
         assert rejected(AnswerRequest, budget_s=wrong) == "budget_s"
     for word in ("NaN", "Infinity", "-Infinity"):
         with pytest.raises(ValidationError):

@@ -132,17 +132,6 @@ async def test_a_mesh_is_asked_and_judged(services: Services, gateway: httpx.Asy
     assert summary.usage["llm_calls"] == 1
 
 
-async def test_a_finished_run_asks_nothing_again(
-    services: Services, gateway: httpx.AsyncClient, tmp_path: Path
-) -> None:
-    services.generator.reply = reply
-    await runs.run(order(tmp_path), None, transport=Through(gateway))
-    asked = len(services.generator.requests)
-    again = await runs.run(order(tmp_path), None, transport=Through(gateway))
-    assert (again.earlier, again.asked) == (5, 0)
-    assert len(services.generator.requests) == asked
-
-
 async def test_a_service_that_is_down_is_seen_in_the_report(
     services: Services, gateway: httpx.AsyncClient, tmp_path: Path
 ) -> None:
