@@ -127,7 +127,7 @@ async def test_every_route_asks_for_the_right_of_its_rule(services: Services, ke
 async def test_pages_of_other_sites_reach_no_gateway_without_a_key(
     services: Services, headers: dict[str, str], status: int
 ) -> None:
-    async with services.gateway(hosts="crag.example, other.example:8443,[2001:db8::1]") as gateway:
+    async with services.usual(hosts="crag.example, other.example:8443,[2001:db8::1]") as gateway:
         for method, path in (("GET", "/strategies"), ("POST", "/answer"), ("POST", "/mcp")):
             reply = await gateway.request(method, path, content=b"[", headers=headers)
             assert (reply.status_code == 403) is (status == 403), (path, reply.text)

@@ -155,7 +155,7 @@ async def test_a_strategy_can_wait_for_the_classification(services: Services, mo
         return Draft(answer=(await context.classification()).domain, kind="answer")
 
     monkeypatch.setattr("services.gateway.strategies.closed_book.ClosedBook.answer", answer)
-    async with services.gateway(classify_cap_s=2) as gateway:
+    async with services.usual() as gateway:
         request = {"query": "who directed the movie jaws?", "strategy": "closed-book"}
         assert (await gateway.post("/answer", json=request)).json()["answer"] == "movie"
         services.faults["classifier"].fault = "killed"

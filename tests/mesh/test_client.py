@@ -28,10 +28,15 @@ def services() -> Services:
     return alone(lambda _: "Marta Lindqvist")
 
 
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Has the keys and the feedback of the gateway."""
+    return write_keys(tmp_path_factory.mktemp("client") / "keys", ("alice", "slow"), slow=6).parent
+
+
 @pytest.fixture
-async def transport(services: Services, tmp_path: Path) -> AsyncIterator[httpx.AsyncBaseTransport]:
-    keys = write_keys(tmp_path / "keys", ("alice", "slow"), slow=6)
-    async with services.gateway_app(api_keys_file=keys, feedback_dir=tmp_path / "feedback") as app:
+async def transport(services: Services, folder: Path) -> AsyncIterator[httpx.AsyncBaseTransport]:
+    async with services.usual_app(api_keys_file=folder / "keys", feedback_dir=folder / "feedback") as app:
         yield httpx.ASGITransport(app, raise_app_exceptions=False)
 
 
@@ -39,7 +44,7 @@ def client(transport: httpx.AsyncBaseTransport, key: str = "cm_alice", **options
     return AsyncClient("http://gateway", api_key=key, transport=transport, **options)
 
 
-async def test_an_answer_its_stages_and_a_verdict(transport: httpx.AsyncBaseTransport, tmp_path: Path) -> None:
+async def test_an_answer_its_stages_and_a_verdict(transport: httpx.AsyncBaseTransport, folder: Path) -> None:
     async with client(transport) as mesh:
         answer = await mesh.answer(QUERY, evidence=["Marta Lindqvist designed it."], strategy="naive-rag")
         assert (answer.answer, answer.kind) == ("Marta Lindqvist", "answer")
@@ -49,7 +54,7 @@ async def test_an_answer_its_stages_and_a_verdict(transport: httpx.AsyncBaseTran
         assert {type(event) for event in events[:-1]} == {cragmesh_client.StageEvent}
         assert (await mesh.feedback(answer, "right")).kept_days == 30
         assert {item.name for item in (await mesh.strategies()).strategies} >= {"adaptive", "naive-rag"}
-    assert QUERY in next((tmp_path / "feedback").iterdir()).read_text()
+    assert QUERY in next((folder / "feedback").iterdir()).read_text()
 
 
 async def test_what_is_refused_is_raised_by_its_kind(transport: httpx.AsyncBaseTransport) -> None:

@@ -76,7 +76,7 @@ async def test_a_fault_of_our_own_is_no_500(services: Services, monkeypatch: pyt
         raise ZeroDivisionError("secret detail")
 
     monkeypatch.setattr("services.gateway.steps.retrieve.retrieve", broken)
-    async with services.gateway() as gateway:
+    async with services.usual() as gateway:
         reply = await gateway.post("/answer", json=QUESTION)
     assert reply.status_code == 200
     assert {"stage": "gateway", "reason": "error", "detail": "ZeroDivisionError"} in reply.json()["degraded"]

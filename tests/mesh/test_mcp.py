@@ -11,10 +11,8 @@ from mcp import Client, MCPError
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import INVALID_PARAMS
 
-from proto.collections import CollectionInfo, Collections, SearchHit, SearchResponse
 from services.gateway.mcp.door import MAX_BODY
-from services.gateway.mesh import Mesh, NoCollection
-from tests.mesh.conftest import Services
+from tests.mesh.conftest import Services, fill
 
 pytestmark = pytest.mark.anyio
 
@@ -70,34 +68,18 @@ async def test_facts_are_looked_up_in_the_graph(client: Client) -> None:
         assert "Christopher Nolan" in result.structured_content["facts"]
 
 
-async def test_a_collection_is_searched_and_listed(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def search(_mesh: Mesh, collection: str, request: Any, *, allow_s: float) -> SearchResponse:
-        assert allow_s > 0
-        hit = SearchHit(id="d1", title=collection, text=f"about {request.queries[0]}", score=0.5)
-        return SearchResponse(hits=(hit,) * request.top_n)
-
-    notes = CollectionInfo(name="notes", chunked=True, documents=2, points=9, backend="local")
-
-    async def collections(_mesh: Mesh, *, allow_s: float) -> Collections:
-        assert allow_s > 0
-        return Collections(collections=(notes,))
-
-    async def collection(_mesh: Mesh, name: str, *, allow_s: float) -> CollectionInfo:
-        assert allow_s > 0
-        if name != "notes":
-            raise NoCollection(name)
-        return notes
-
-    monkeypatch.setattr(Mesh, "search", search)
-    monkeypatch.setattr(Mesh, "collections", collections)
-    monkeypatch.setattr(Mesh, "collection", collection)
-    result = await client.call_tool("search", {"query": "lighthouses", "collection": "notes", "top_n": 2})
+async def test_a_collection_is_searched_and_listed(client: Client, running: dict[str, Any]) -> None:
+    texts = ("The lighthouse is lit at dusk.", "The ferry leaves at seven.", "The bakery is closed.")
+    await fill(running["retriever"], "agents", *({"id": text, "text": text} for text in texts))
+    result = await client.call_tool("search", {"query": "lighthouses", "collection": "agents", "top_n": 2})
     assert result.structured_content
-    assert [hit["text"] for hit in result.structured_content["hits"]] == ["about lighthouses"] * 2
+    hits = result.structured_content["hits"]
+    assert (len(hits), hits[0]["document"], hits[0]["text"]) == (2, texts[0], texts[0])
     listed = await client.read_resource("cragmesh://collections")
-    assert json.loads(listed.contents[0].text)["collections"][0]["name"] == "notes"  # type: ignore[union-attr]
-    one = await client.read_resource("cragmesh://collections/notes")
-    assert json.loads(one.contents[0].text)["points"] == 9  # type: ignore[union-attr]
+    infos = json.loads(listed.contents[0].text)["collections"]  # type: ignore[union-attr]
+    assert "agents" in {info["name"] for info in infos}
+    one = await client.read_resource("cragmesh://collections/agents")
+    assert json.loads(one.contents[0].text)["points"] == 3  # type: ignore[union-attr]
     for absent in ("secret", "x" * 99, "no%20name"):
         with pytest.raises(MCPError, match="no collection") as missing:
             await client.read_resource(f"cragmesh://collections/{absent}")

@@ -1,7 +1,6 @@
 """OpenAI's chat API, by OpenAI's own client, over the real mesh."""
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from typing import Any
 
 import httpx2
@@ -9,7 +8,7 @@ import openai
 import pytest
 from openai import AsyncOpenAI
 
-from proto.collections import MAX_COLLECTIONS, SearchHit, SearchResponse
+from proto.collections import MAX_COLLECTIONS
 from services.gateway.openai.wire import ChatMessage, ChatRequest, to_answer_request
 from tests.mesh.conftest import LIGHTHOUSE, Services
 
@@ -21,20 +20,14 @@ TOOLS: Any = [{"type": "function", "function": {"name": "f", "parameters": {}}}]
 PAGES = {"search_results": [LIGHTHOUSE | {"page_url": "https://example.org/lighthouse"}]}
 
 
-@asynccontextmanager
-async def connected(services: Services, **settings: Any) -> AsyncIterator[AsyncOpenAI]:
-    async with services.usual_app(**settings) as app:
+@pytest.fixture
+async def client(services: Services) -> AsyncIterator[AsyncOpenAI]:
+    async with services.usual_app() as app:
         transport = httpx2.ASGITransport(app, raise_app_exceptions=False)
         async with httpx2.AsyncClient(transport=transport, base_url="http://gateway/v1", timeout=60) as http:
             yield AsyncOpenAI(
                 api_key="sk-test", base_url="http://gateway/v1", http_client=http, max_retries=0, timeout=60
             )
-
-
-@pytest.fixture
-async def client(services: Services) -> AsyncIterator[AsyncOpenAI]:
-    async with connected(services) as one:
-        yield one
 
 
 def said(*contents: str) -> list[Any]:
@@ -99,26 +92,6 @@ async def test_every_strategy_is_a_model_whether_or_not_collections_are_known(
     assert models[0] == "cragmesh/adaptive"
     assert {"cragmesh/db3", "cragmesh/weknow", "cragmesh/electric-sheep"} <= set(models)
     assert (await client.models.retrieve("cragmesh/db3@notes")).id == "cragmesh/db3@notes"
-
-
-async def test_a_collection_goes_with_the_model(
-    services: Services, client: AsyncOpenAI, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    searched: list[str] = []
-
-    async def search(_mesh: Any, collection: str, *_: Any, **__: Any) -> Any:
-        searched.append(collection)
-        return SearchResponse(hits=(SearchHit(id="d1", title="Old town", text="Marta Lindqvist drew it.", score=1),))
-
-    async def require(*_: Any, **__: Any) -> None: ...
-
-    monkeypatch.setattr("services.gateway.mesh.Mesh.search", search)
-    monkeypatch.setattr("services.gateway.mesh.Mesh.require_collection", require)
-    services.generator.reply = lambda _: "Marta Lindqvist"
-    reply = await client.chat.completions.create(model=f"{MODEL}@notes", messages=said(QUESTION))
-    assert searched == ["notes"]
-    assert reply.choices[0].message.annotations
-    assert reply.choices[0].message.annotations[0].url_citation.url == "urn:cragmesh:document:d1"
 
 
 async def test_the_last_turn_is_condensed_with_those_before(services: Services, client: AsyncOpenAI) -> None:
@@ -212,18 +185,3 @@ async def test_a_model_or_a_collection_that_is_not_there_is_not_found(services: 
     for names in ("../../retrieve", "Upper", ",".join("abcdefghi")):
         with pytest.raises(openai.NotFoundError, match="does not exist"):
             await client.models.retrieve(f"{MODEL}@{names}")
-
-
-async def test_without_the_retriever_a_collection_is_missing_and_no_model_is(
-    services: Services, client: AsyncOpenAI
-) -> None:
-    services.faults["retriever"].fault = "killed"
-    reply = await client.chat.completions.create(model=f"{MODEL}@nope", messages=said(QUESTION))
-    assert "retriever" in {item["stage"] for item in (reply.model_extra or {})["cragmesh"]["degraded"]}
-
-
-async def test_keys_are_those_of_the_gateway(services: Services) -> None:
-    async with connected(services, api_key="sk-other") as client:
-        with pytest.raises(openai.AuthenticationError) as caught:
-            await client.chat.completions.create(model=MODEL, messages=said(QUESTION))
-        assert caught.value.code == "invalid_api_key"

@@ -138,7 +138,7 @@ async def test_records_are_of_the_graph_that_is_off(
 
     monkeypatch.setattr(Mesh, "execute_kg", execute_kg)
     services.generator.reply = lambda _: "Inception"
-    async with services.gateway(db3_public_data=True) as gateway:
+    async with services.usual(db3_public_data=True) as gateway:
         body = await ask(gateway, strategy, FILM | {"search_results": [LIGHTHOUSE]}, options={"kg": "off"})
     assert {citation["source"] for citation in body["citations"]} == {"web"}
 

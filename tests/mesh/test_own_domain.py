@@ -76,7 +76,7 @@ async def test_what_it_does_not_know_stays_where_it_was(mesh: Services) -> None:
 
 async def test_the_gateway_answers_from_it(mesh: Services) -> None:
     mesh.generator.reply = from_facts
-    async with mesh.gateway(classify_cap_s=2) as gateway:
+    async with mesh.usual() as gateway:
         question = {"query": "What is the capital of Portugal?", "search_results": [LIGHTHOUSE]}
         body = (await gateway.post("/answer", json=question)).json()
     assert (body["answer"], body["source"], body["kg"]["domain"]) == ("Lisbon", "kg", "places")

@@ -3,11 +3,11 @@
 import gzip
 import json
 import re
-from html.parser import HTMLParser
 from pathlib import Path
 
 import httpx
 import pytest
+from lxml import html
 
 from services.gateway.page import assets
 from services.gateway.page.assets import SECURITY_HEADERS
@@ -24,30 +24,7 @@ SINKS = (
 )
 
 
-class Page(HTMLParser):
-    """Elements of the page with their attributes."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.elements: list[tuple[str, dict[str, str | None]]] = []
-        self.inline: list[str] = []
-        self._tag = ""
-        self.feed(text)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.elements.append((tag, dict(attrs)))
-        self._tag = tag
-
-    def handle_data(self, data: str) -> None:
-        if self._tag in ("script", "style") and data.strip():
-            self.inline.append(data)
-
-    def handle_endtag(self, tag: str) -> None:
-        self._tag = ""
-
-
-def page() -> Page:
-    return Page((STATIC / assets.INDEX).read_text(encoding="utf-8"))
+PAGE = html.document_fromstring((STATIC / assets.INDEX).read_text(encoding="utf-8"))
 
 
 async def test_the_page_is_there_with_no_service_running(gateway: httpx.AsyncClient) -> None:
@@ -58,13 +35,7 @@ async def test_the_page_is_there_with_no_service_running(gateway: httpx.AsyncCli
 
 
 async def test_everything_that_it_names_is_there(gateway: httpx.AsyncClient) -> None:
-    text = (await gateway.get("/")).text
-    named = [
-        value
-        for tag, attributes in Page(text).elements
-        for name, value in attributes.items()
-        if (tag, name) in {("script", "src"), ("link", "href"), ("img", "src")} and value
-    ]
+    named = [str(name) for name in PAGE.xpath("//script/@src | //link/@href | //img/@src")]
     assert "page/app.js" in named
     for module in SCRIPTS:
         imports = re.findall(r'from "\./([\w-]+\.js)"', (STATIC / module).read_text(encoding="utf-8"))
@@ -74,8 +45,7 @@ async def test_everything_that_it_names_is_there(gateway: httpx.AsyncClient) -> 
 
 
 async def test_every_link_leads_somewhere(gateway: httpx.AsyncClient) -> None:
-    links = [attributes["href"] or "" for tag, attributes in page().elements if tag == "a" and "href" in attributes]
-    ids = {attributes.get("id") for _, attributes in page().elements}
+    links, ids = PAGE.xpath("//a/@href"), PAGE.xpath("//@id")
     assert {"openapi.json", "metrics"} <= set(links)
     for link in links:
         if link.startswith("#"):
@@ -98,10 +68,7 @@ async def test_browsers_are_told_to_be_strict(gateway: httpx.AsyncClient, path: 
 
 
 def test_nothing_is_inline_and_nothing_is_elsewhere() -> None:
-    found = page()
-    assert found.inline == []
-    for tag, attributes in found.elements:
-        assert not [name for name in attributes if name.startswith("on") or name == "style"], (tag, attributes)
+    assert PAGE.xpath("//style | //script[normalize-space()] | //@style | //@*[starts-with(name(), 'on')]") == []
     for path in STATIC.iterdir():
         # A namespace is a name and no address.
         text = re.sub(r"http://www\.w3\.org/2000/svg", "", path.read_text(encoding="utf-8"))
@@ -118,11 +85,9 @@ def test_one_module_parses_html_and_never_to_show_it() -> None:
 
 
 def test_every_field_has_a_label() -> None:
-    elements = page().elements
-    labels = {attributes.get("for") for tag, attributes in elements if tag == "label"}
-    fields = [attributes for tag, attributes in elements if tag in ("input", "select", "textarea")]
+    fields = PAGE.xpath("//input | //select | //textarea")
     assert fields
-    assert [field["id"] for field in fields if field["id"] not in labels] == []
+    assert [field.get("id") for field in fields if field.get("id") not in PAGE.xpath("//label/@for")] == []
 
 
 async def test_what_a_browser_has_is_not_sent_again(gateway: httpx.AsyncClient) -> None:
