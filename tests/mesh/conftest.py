@@ -112,6 +112,11 @@ class Services:
         transport = httpx.ASGITransport(self.faults[name], raise_app_exceptions=False)
         return httpx.AsyncClient(transport=transport, base_url=f"http://{name}", timeout=60)
 
+    async def kg(self, path: str, headers: dict[str, str] | None = None, **body: Any) -> httpx.Response:
+        """The graph's reply, asked without a gateway."""
+        async with self.client("kg") as client:
+            return await client.post(f"/kg/{path}", json=body, headers=headers)
+
 
 def reaching(app: Any) -> httpx.AsyncClient:
     transport = httpx.ASGITransport(app, raise_app_exceptions=False)

@@ -197,7 +197,10 @@ async def test_adaptive_draws_as_many_samples_as_told(services: Services, gatewa
 
 async def test_what_a_strategy_does_not_heed_is_refused(gateway: httpx.AsyncClient) -> None:
     values = {"samples": 2, "self_assessment": "low", "dynamism": False}
-    for one in (await gateway.get("/strategies")).json()["strategies"]:
+    listed = (await gateway.get("/strategies")).json()["strategies"]
+    assert {one["name"] for one in listed} == STRATEGIES.keys()
+    assert [one["name"] for one in listed if one["default"]] == ["adaptive"]
+    for one in listed:
         assert set(one["options"]) == STRATEGIES[one["name"]].options <= set(Options.model_fields)
         unheeded = {name: value for name, value in values.items() if name not in one["options"]}
         reply = await gateway.post("/answer", json=STABLE | {"strategy": one["name"], "options": unheeded})
