@@ -1,11 +1,12 @@
 """Hostile pages through the whole mesh: a normal answer, at most a page in `degraded`, never a stuck worker."""
 
 import time
+from collections.abc import AsyncIterator
 
 import httpx
 import pytest
 
-from tests.mesh.conftest import LATE_S, LIGHTHOUSE, answer_to, missing
+from tests.mesh.conftest import LATE_S, LIGHTHOUSE, Services, answer_to, missing
 
 pytestmark = pytest.mark.anyio
 
@@ -27,6 +28,13 @@ PAGES = {
     "lists": "<ul><li>" * 20_000,
     "replacement": "\ufffd\ufeff\u202e" * 20_000,
 }
+
+
+@pytest.fixture
+async def gateway(services: Services) -> AsyncIterator[httpx.AsyncClient]:
+    # A busy machine takes longer for so much text than a user waits for it.
+    async with services.usual(rerank_cap_s=20, read_cap_s=20) as client:
+        yield client
 
 
 @pytest.mark.parametrize("name", PAGES)
