@@ -19,7 +19,7 @@ from services.gateway.app import create_app
 from services.gateway.settings import GatewaySettings
 from services.gateway.strategies import STRATEGIES
 
-NAMES = tuple(strategy.name for strategy in STRATEGIES)
+NAMES = tuple(STRATEGIES)
 SERVICES = ("retriever", "reranker", "classifier", "kg", "generator")
 # The settings' defaults are fitted to a small CPU; the canned generator writes faster.
 SETTINGS: dict[str, Any] = {

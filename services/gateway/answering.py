@@ -3,43 +3,37 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 from proto.answer import AnswerRequest, AnswerResponse, Turn
-from services.gateway import prompts
 from services.gateway.context import Context
-from services.gateway.deadline import begin, in_time
+from services.gateway.deadline import budget_of, in_time
 from services.gateway.evidence import Evidence
-from services.gateway.mesh import Mesh
 from services.gateway.normalize import UNKNOWN
-from services.gateway.observe import observe_stages
+from services.gateway.observe import observe, observe_stages
 from services.gateway.question import Question
-from services.gateway.run import Draft, Listener
-from services.gateway.settings import GatewaySettings
+from services.gateway.run import Draft, Listener, Run
 from services.gateway.steps.classify import classify
 from services.gateway.steps.condense import condense
 from services.gateway.strategies import Strategy
 from services.gateway.trace import Recorder
-from services.kit.budget import Budget
+from services.kit.budget import Budget, current_budget
 from services.kit.concurrency import all_of
-from services.kit.telemetry import Metrics, log, request_id
+from services.kit.telemetry import log, request_id
 
-CONDENSE = prompts.load("condense")
+if TYPE_CHECKING:
+    from services.gateway.asking import State
 
 
 async def answer(
-    request: AnswerRequest,
-    strategy: Strategy,
-    mesh: Mesh,
-    settings: GatewaySettings,
-    metrics: Metrics,
-    *,
-    arrived: Budget,
-    listener: Listener = lambda _: None,
+    request: AnswerRequest, strategy: Strategy, state: "State", listener: Listener = lambda _: None
 ) -> AnswerResponse:
     """The answer before the deadline, whatever fails: at worst "i don't know", with the reasons in `degraded`."""
+    settings, metrics = state["settings"], state["metrics"]
+    arrived = current_budget.get() or Budget(request.budget_s)
     recorder = Recorder() if request.trace else None
-    run = begin(arrived, request.budget_s, settings, listener=listener, recorder=recorder)
-    context = Context(_question(request), run, mesh, settings)
+    run = Run(budget_of(arrived, request.budget_s, settings), listener, recorder)
+    context = Context(_question(request), run, state["mesh"], settings)
     draft = await _run(strategy, context, request.turns)
     observe_stages(metrics, run)
     log.info(
@@ -49,7 +43,7 @@ async def answer(
         degraded=[f"{item.stage}={item.reason}" for item in run.degraded],
         left_ms=round(run.budget.left() * 1000),
     )
-    return AnswerResponse(
+    response = AnswerResponse(
         answer=draft.answer,
         kind=draft.kind,
         query="" if run.query == request.query else run.query,
@@ -68,6 +62,8 @@ async def answer(
         interaction_id=request.interaction_id,
         trace=recorder.trace() if recorder else None,
     )
+    observe(metrics, response, arrived.within(request.budget_s))
+    return response
 
 
 async def _run(strategy: Strategy, context: Context, turns: Sequence[Turn]) -> Draft:
@@ -75,9 +71,9 @@ async def _run(strategy: Strategy, context: Context, turns: Sequence[Turn]) -> D
     run.query = context.question.query
     async with in_time(run, context.mesh.speed, task=strategy.name):
         if turns:
-            run.query = await condense(context, CONDENSE, turns)
+            run.query = await condense(context, turns)
             context = replace(context, question=replace(context.question, query=run.query))
-        classifying = classify(context, min_domain_certainty=strategy.min_domain_certainty)
+        classifying = classify(context, min_domain_certainty=strategy.min_domain_certainty(context.settings))
         draft, _ = await all_of((strategy.answer(context), classifying))
         return _without_verdict(draft or run.best, context)
     return _without_verdict(run.best, context)

@@ -34,10 +34,9 @@ from services.gateway.places import MeshAdmission
 from services.gateway.settings import GatewaySettings
 from services.gateway.shared import SharedStore
 from services.gateway.speed import GeneratorSpeed
-from services.gateway.strategies import Strategy, load_strategies
+from services.gateway.strategies import STRATEGIES, Strategy
 from services.gateway.warm_up import warm_up
 from services.kit import app as kit
-from services.kit.budget import Budget, current_budget
 from services.kit.client import http_client
 from services.kit.concurrency import beside
 from services.kit.telemetry import Metrics, log
@@ -85,10 +84,7 @@ async def _events(body: AnswerRequest, strategy: Strategy, state: State) -> Asyn
 )
 async def post_papers(body: PapersRequest, state: Given) -> PapersResponse:
     """Rank by all encoders of the collection and several forms of the question; each score that made a rank is told."""
-    arrived = current_budget.get() or Budget(body.budget_s)
-    state["mesh"].speed.require(arrived.within(body.budget_s).left())
-    mesh, settings, metrics = state["mesh"], state["settings"], state["metrics"]
-    return await find_papers(body, state["paper_weights"], mesh, settings, metrics, arrived=arrived)
+    return await find_papers(body, state)
 
 
 @router.post(
@@ -107,12 +103,12 @@ async def get_strategies(state: Given) -> Strategies:
         strategies=tuple(
             StrategyInfo(
                 name=strategy.name,
-                summary=strategy.describe(state["mesh"]),
+                summary=strategy.describe(state["mesh"], state["settings"]),
                 default=strategy.name == default,
                 options=tuple(sorted(strategy.options)),
                 parts=dict(strategy.parts),
             )
-            for strategy in state["strategies"].values()
+            for strategy in STRATEGIES.values()
         )
     )
 
@@ -138,20 +134,15 @@ async def _ready(request: Request) -> Readiness:
 def create_app(
     settings: GatewaySettings | None = None, *, transport: httpx.AsyncBaseTransport | None = None
 ) -> FastAPI:
-    """The gateway's application.
-
-    Args:
-        settings: read from the environment when None.
-        transport: how services are reached; tests put whole applications behind it.
+    """The gateway's application; its settings are the environment's, its transport the network, when None.
 
     Raises:
         ValueError: the default strategy does not exist, or the weights of `/papers` cannot be read.
     """
     settings = settings or GatewaySettings()
     metrics = Metrics("gateway")
-    strategies = load_strategies(settings)
-    if settings.default_strategy not in strategies:
-        raise ValueError(f"default strategy {settings.default_strategy!r} is none of {sorted(strategies)}")
+    if settings.default_strategy not in STRATEGIES:
+        raise ValueError(f"default strategy {settings.default_strategy!r} is none of {sorted(STRATEGIES)}")
 
     paper_weights = Weights.read(settings.papers_weights)
     speed, store = GeneratorSpeed.configured(settings), SharedStore.connect(settings.valkey_url)
@@ -189,7 +180,6 @@ def create_app(
             stack.push_async_callback(health.close)
             state = State(
                 mesh=mesh,
-                strategies=strategies,
                 settings=settings,
                 metrics=metrics,
                 paper_weights=paper_weights,
@@ -206,7 +196,7 @@ def create_app(
             if settings.mcp:
                 await stack.enter_async_context(door.open(state))
             if settings.warm_up_s:
-                await warm_up(strategies[settings.default_strategy], mesh, settings, ready_s=READY_S)
+                await warm_up(state, ready_s=READY_S)
             if detail := mesh.weighing(settings).detail:
                 log.warning("confidence", detail=detail)
             yield state

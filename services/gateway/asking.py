@@ -13,12 +13,11 @@ from services.gateway.answering import answer
 from services.gateway.feedback import Feedback
 from services.gateway.health import Health
 from services.gateway.mesh import Mesh
-from services.gateway.observe import observe
 from services.gateway.papers.weights import Weights
 from services.gateway.places import Places
 from services.gateway.run import Listener
 from services.gateway.settings import GatewaySettings
-from services.gateway.strategies import Strategy
+from services.gateway.strategies import STRATEGIES, Strategy
 from services.kit import app as kit
 from services.kit.budget import Budget, current_budget
 from services.kit.concurrency import beside
@@ -42,7 +41,6 @@ class State(TypedDict):
     """The gateway's parts, for handlers."""
 
     mesh: Mesh
-    strategies: dict[str, Strategy]
     settings: GatewaySettings
     metrics: Metrics
     paper_weights: Weights
@@ -69,9 +67,9 @@ def strategy_of(body: AnswerRequest, state: State) -> Strategy:
         InvalidRequest: it ignores an option, so that its answer would pass for an ablation's.
         Overloaded: the generator, with the questions in flight, would be too late for it.
     """
-    strategy = state["strategies"].get(body.strategy or state["settings"].default_strategy)
+    strategy = STRATEGIES.get(body.strategy or state["settings"].default_strategy)
     if strategy is None:
-        names = ", ".join(sorted(state["strategies"]))
+        names = ", ".join(sorted(STRATEGIES))
         raise UnknownStrategy(
             "no strategy of that name",
             errors=(FieldError(field="strategy", message="no strategy of that name", limit=f"one of {names}"),),
@@ -92,22 +90,10 @@ def strategy_of(body: AnswerRequest, state: State) -> Strategy:
 async def answered(
     body: AnswerRequest, strategy: Strategy, state: State, listener: Listener = lambda _: None
 ) -> AnswerResponse:
-    """The answer within the request's budget, counted, and remembered for feedback."""
-    response = await observed(body, strategy, state, listener)
+    """The answer within the request's budget, remembered for feedback."""
+    response = await answer(body, strategy, state, listener)
     generator = state["mesh"].weighing(state["settings"]).generator
     state["feedback"].remember(current_caller.get(), body, response, generator)
-    return response
-
-
-async def observed(
-    body: AnswerRequest, strategy: Strategy, state: State, listener: Listener = lambda _: None
-) -> AnswerResponse:
-    """As `answered`, without feedback."""
-    arrived = current_budget.get() or Budget(body.budget_s)
-    response = await answer(
-        body, strategy, state["mesh"], state["settings"], state["metrics"], arrived=arrived, listener=listener
-    )
-    observe(state["metrics"], response, arrived.within(body.budget_s))
     return response
 
 

@@ -7,10 +7,8 @@ logged, and named by `/readyz` and `/services`; its last good version stays in u
 
 import asyncio
 import hashlib
-import json
-from bisect import bisect_left, bisect_right, insort
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -80,25 +78,11 @@ class _File:
     problem: str = ""
 
 
-class Distribution:
-    """The latest values of a signal, in memory for RECENT of them, and the rank of a value among them."""
-
-    def __init__(self) -> None:
-        self._latest: deque[float] = deque()
-        self._sorted: list[float] = []
-
-    def rank(self, value: float) -> float:
-        """Share of the values that are lower, those that are equal by half; NEUTRAL of too few."""
-        count = len(self._sorted)
-        if count < ENOUGH:
-            return NEUTRAL
-        return (bisect_left(self._sorted, value) + bisect_right(self._sorted, value)) / (2 * count)
-
-    def add(self, value: float) -> None:
-        if len(self._latest) == RECENT:
-            del self._sorted[bisect_left(self._sorted, self._latest.popleft())]
-        self._latest.append(value)
-        insort(self._sorted, value)
+def rank(value: float, latest: Collection[float]) -> float:
+    """The share of the latest values that are lower, those that are equal by half; NEUTRAL of too few."""
+    if len(latest) < ENOUGH:
+        return NEUTRAL
+    return sum((one < value) + (one == value) / 2 for one in latest) / len(latest)
 
 
 class Calibration:
@@ -106,16 +90,19 @@ class Calibration:
 
     Args:
         folder: of files that win over the shipped ones; one that does not exist holds none.
+
+    Attributes:
+        problems: the folder and the files that are not used, each with the reason.
     """
+
+    problems: tuple[str, ...] = ()
 
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = folder
         self._shipped = confidence.load()
         self._files: dict[str, _File] = {}
         self._installed: dict[str, Fitted] = {}
-        self._folder_problem = ""
-        self._ignored: tuple[str, ...] = ()
-        self._distributions: dict[str, dict[str, Distribution]] = {}
+        self._latest: dict[str, dict[str, deque[float]]] = {}
         self._read()
 
     def own(self, generator: str, adapter: str = "") -> Confidence | None:
@@ -132,26 +119,19 @@ class Calibration:
 
     def ranks(self, name: str, logprobs: Mapping[str, float]) -> dict[str, float]:
         """Ranks of an answer's log-probabilities among this generator's latest, by the names of their signals."""
-        distributions = self._distributions.get(name, {})
-        return {
-            f"{signal}_rank": distributions[signal].rank(value) if signal in distributions else NEUTRAL
-            for signal, value in logprobs.items()
-        }
+        latest = self._latest.get(name, {})
+        return {f"{signal}_rank": rank(value, latest.get(signal, ())) for signal, value in logprobs.items()}
 
     def observe(self, name: str, logprobs: Mapping[str, float]) -> None:
         """Add an answer's log-probabilities to the latest."""
-        if name not in self._distributions and len(self._distributions) == MAX_GENERATORS:
-            del self._distributions[next(iter(self._distributions))]
-        distributions = self._distributions.setdefault(name, {})
+        if name not in self._latest and len(self._latest) == MAX_GENERATORS:
+            del self._latest[next(iter(self._latest))]
+        latest = self._latest.setdefault(name, {})
         for signal, value in logprobs.items():
-            distributions.setdefault(signal, Distribution()).add(value)
+            latest.setdefault(signal, deque(maxlen=RECENT)).append(value)
 
     def health(self, generator: str, adapter: str = "", caution: Caution = "balanced") -> ConfidenceHealth:
-        """The confidence of this generator's answers, for people.
-
-        Args:
-            generator: empty while it cannot be asked.
-        """
+        """The confidence of this generator's answers, for people; the generator is empty while it cannot be asked."""
         if not generator:
             return ConfidenceHealth(caution=caution, detail="; ".join(self.problems))
         name = name_of(generator, adapter)
@@ -176,12 +156,6 @@ class Calibration:
             f"`cragmesh calibrate --made-up` fits one in about {CALIBRATION_MINUTES} minutes"
         )
 
-    @property
-    def problems(self) -> tuple[str, ...]:
-        """The folder and the files that are not used, each with the reason."""
-        broken = (f"{name}: {file.problem}" for name, file in sorted(self._files.items()) if file.problem)
-        return (*filter(None, (self._folder_problem,)), *broken, *self._ignored)
-
     async def watch(self) -> None:
         """Scan the folder every LOOK_S, until cancelled."""
         while True:
@@ -196,22 +170,23 @@ class Calibration:
         """Scan the folder; what cannot be read becomes a problem, never an error."""
         if self._folder is None:
             return
+        problems: list[str] = []
+        paths: list[Path] = []
         try:
             paths = sorted(self._folder.glob("*.json"))
-            problem = (
-                f"{self._folder}: only {MAX_FILES} of its {len(paths)} files are read" if paths[MAX_FILES:] else ""
-            )
         except OSError as error:
-            paths, problem = [], f"{self._folder}: {error.strerror}"
-        if problem and problem != self._folder_problem:
-            log.error("confidences cannot be read", detail=problem)
+            problems.append(f"{self._folder}: {error.strerror}")
+        if len(paths) > MAX_FILES:
+            problems.append(f"{self._folder}: only {MAX_FILES} of its {len(paths)} files are read")
         files = {path.name: file for path in paths[:MAX_FILES] if (file := self._read_file(path))}
         installed, ignored = _choose(files)
-        if ignored and ignored != self._ignored:
-            log.warning("confidences are not used", detail="; ".join(ignored))
+        problems += [f"{name}: {file.problem}" for name, file in files.items() if file.problem]
+        problems += ignored
+        for problem in problems:
+            if problem not in self.problems:
+                log.error("a confidence is not used", folder=str(self._folder), detail=problem)
         # One assignment each: requests read them meanwhile.
-        self._files, self._folder_problem, self._ignored = files, problem, ignored
-        self._installed = installed
+        self._files, self._installed, self.problems = files, installed, tuple(problems)
 
     def _read_file(self, path: Path) -> _File | None:
         earlier = self._files.get(path.name)
@@ -227,13 +202,12 @@ class Calibration:
             return earlier
         parsed = parse(path)
         if isinstance(parsed, str):
-            log.error("a confidence cannot be read", file=str(path), error=parsed)
             return _File(stamp, last_good, parsed)
         log.info("confidence read", file=path.name, generator=parsed.name, fitted_on=parsed.model.fitted_on)
         return _File(stamp, parsed)
 
 
-def _choose(files: Mapping[str, _File]) -> tuple[dict[str, Fitted], tuple[str, ...]]:
+def _choose(files: Mapping[str, _File]) -> tuple[dict[str, Fitted], list[str]]:
     """The confidence of each generator, and what is wrong with other files of its name.
 
     The file that is called as its generator wins, else the newest: a backup beside it keeps the generator's name.
@@ -241,11 +215,11 @@ def _choose(files: Mapping[str, _File]) -> tuple[dict[str, Fitted], tuple[str, .
     fitted = {name: file.fitted for name, file in files.items() if file.fitted}
     ranked = sorted(fitted, key=lambda name: (name == f"{fitted[name].name}.json", files[name].stamp or (), name))
     chosen = {fitted[name].name: name for name in ranked}
-    ignored = tuple(
+    ignored = [
         f"{name}: also says it is of {one.name}; {chosen[one.name]} is used"
-        for name, one in sorted(fitted.items())
+        for name, one in fitted.items()
         if chosen[one.name] != name
-    )
+    ]
     return {generator: fitted[name] for generator, name in chosen.items()}, ignored
 
 
@@ -262,12 +236,12 @@ def parse(path: Path) -> Fitted | str:
     if len(content) > MAX_FILE_BYTES:
         return f"larger than {MAX_FILE_BYTES // 1024} KiB"
     try:
-        model = Confidence.model_validate(json.loads(content))
+        model = Confidence.model_validate_json(content)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
+        if first["type"] == "json_invalid":
+            return "not JSON"
         return f"{'.'.join(map(str, first['loc'])) or 'the whole'}: {first['msg']}"
-    except (ValueError, RecursionError):
-        return "not JSON"
     if unknown := model.names - confidence.SIGNALS.keys():
         return f"unknown signals: {', '.join(name[:40] for name in sorted(unknown)[:5])}"
     name = model.generator.rpartition("/")[2] or path.name.removesuffix(".json")

@@ -7,7 +7,6 @@ since log-probabilities of two models do not compare. A generator without a file
 `generic.json`, of signals that mean the same for all; `calibration.py` chooses between the files.
 """
 
-import json
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -142,11 +141,7 @@ class Confidence(BaseModel):
         return bool(names & self.names)
 
     def decide(self, signals: Mapping[str, float], caution: Caution = "balanced") -> "Decision":
-        """The reply that gains most: `p - c (1 - p)` for one that is right with probability p, 0 for none.
-
-        Args:
-            caution: the cost c of a wrong reply.
-        """
+        """The reply that gains most: `p - c (1 - p)`, c by the caution, for one right by p; 0 for none."""
         right = 0.0 if signals["said_unknown"] or signals["said_invalid"] else self.answer.probability(signals)
         invalid = 0.0 if self.invalid is None else self.invalid.probability(signals)
         if self.invalid is not None and invalid >= max(self.invalid.thresholds[caution], right):
@@ -172,18 +167,14 @@ class Decision:
 def load() -> Mapping[str, Confidence]:
     """The shipped models by the name of the generator; read once."""
     return {
-        file.name.removesuffix(".json"): Confidence.model_validate(json.loads(file.read_text(encoding="utf-8")))
+        file.name.removesuffix(".json"): Confidence.model_validate_json(file.read_bytes())
         for file in (_DATA / "confidence").iterdir()
         if file.name.endswith(".json")
     }
 
 
 def name_of(generator: str, adapter: str = "") -> str:
-    """The name of a confidence: MODEL, or MODEL+ADAPTER where the adapter answers.
-
-    Args:
-        generator: the base model's name, with or without its maker's.
-    """
+    """The name of a confidence: MODEL without its maker, or MODEL+ADAPTER where the adapter answers."""
     name = generator.rpartition("/")[2]
     return f"{name}+{adapter}" if adapter else name
 

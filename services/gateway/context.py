@@ -16,12 +16,18 @@ MAX_SHARE = 0.7
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """A question, its time and its account, and the services and settings to answer it with."""
+    """A question, its time and its account, and the services and settings to answer it with.
+
+    Attributes:
+        least_generation: tokens of the shortest useful prompt and completion, where these may take more than the
+            generator's usual share of the budget.
+    """
 
     question: Question
     run: Run
     mesh: Mesh
     settings: GatewaySettings
+    least_generation: tuple[int, int] = (0, 0)
 
     @property
     def options(self) -> Options:
@@ -41,13 +47,9 @@ class Context:
         await self.run.classified.wait()
         return self.run.classification
 
-    def before_generation(self, cap_s: float, *, needed_s: float = 0.0) -> float:
-        """Seconds for a stage before generation, which leave the generator its share of the budget.
-
-        Args:
-            cap_s: the most for the stage.
-            needed_s: for the shortest useful generation, where that may exceed the usual share.
-        """
+    def before_generation(self, cap_s: float) -> float:
+        """Seconds, at most `cap_s`, for a stage before generation, which leave the generator its share."""
         total_s = self.run.budget.total_s
         usual_s = min(self.settings.generate_reserve_s, USUAL_SHARE * total_s)
-        return self.run.budget.allow(cap_s, reserve_s=max(usual_s, min(needed_s, MAX_SHARE * total_s)))
+        least_s = min(self.mesh.speed.planned_s(*self.least_generation), MAX_SHARE * total_s)
+        return self.run.budget.allow(cap_s, reserve_s=max(usual_s, least_s))

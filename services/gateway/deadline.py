@@ -4,10 +4,9 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 
-from services.gateway.run import Listener, Run
+from services.gateway.run import Run
 from services.gateway.settings import GatewaySettings
 from services.gateway.speed import GeneratorSpeed, current_sharing
-from services.gateway.trace import Recorder
 from services.kit.budget import Budget
 from services.kit.errors import InvalidRequest
 from services.kit.telemetry import log
@@ -16,23 +15,10 @@ from services.kit.telemetry import log
 MARGIN_SHARE = 0.2
 
 
-def begin(
-    arrived: Budget,
-    budget_s: float,
-    settings: GatewaySettings,
-    *,
-    listener: Listener = lambda _: None,
-    recorder: Recorder | None = None,
-) -> Run:
-    """A run that leaves the margin for writing the response.
-
-    Args:
-        arrived: the budget that began when the request arrived.
-        budget_s: the request's own.
-    """
-    margin_s = min(settings.safety_margin_s, MARGIN_SHARE * budget_s)
+def budget_of(arrived: Budget, budget_s: float, settings: GatewaySettings) -> Budget:
+    """A request's own budget since it arrived, without the margin for writing the response."""
     due = arrived.within(budget_s)
-    return Run(budget=due.within(due.total_s - margin_s), listener=listener, recorder=recorder)
+    return due.within(due.total_s - min(settings.safety_margin_s, MARGIN_SHARE * budget_s))
 
 
 @contextlib.asynccontextmanager

@@ -34,6 +34,7 @@ from services.gateway.origin import require_own_name
 from services.gateway.shared import SharedStore
 from services.kit.budget import Clock
 from services.kit.errors import Forbidden, RateLimited, Unauthorized
+from services.kit.faults import faults_of, in_words
 from services.kit.filters import parse_filter
 from services.kit.telemetry import log
 
@@ -71,10 +72,6 @@ class Key:
         return self.scope.model_dump_json(exclude_defaults=True) if self.scope != ASKER else ""
 
 
-class KeyFileError(ValueError):
-    """A faulty file; the message names the line, and never its content."""
-
-
 def digest(key: str) -> bytes:
     return hashlib.sha256(key.encode()).digest()
 
@@ -83,7 +80,7 @@ def parse(text: str) -> tuple[Key, ...]:
     """The keys of a file, without empty lines and comments (#).
 
     Raises:
-        KeyFileError: a line is no key, or repeats a name.
+        ValueError: a line is no key, or repeats a name; the message names the line, and never its content.
     """
     keys: dict[str, Key] = {}
     for number, line in enumerate(text.splitlines(), 1):
@@ -91,23 +88,18 @@ def parse(text: str) -> tuple[Key, ...]:
             continue
         match = _LINE.fullmatch(line.strip())
         if match is None:
-            raise KeyFileError(f"line {number} is not: name, SHA-256 in hexadecimal, requests a minute if any, scope")
+            raise ValueError(f"line {number} is not: name, SHA-256 in hexadecimal, requests a minute if any, scope")
         if match["name"] == DEFAULT:
-            raise KeyFileError(f"line {number}: {DEFAULT} is the key of CRAGMESH_API_KEY: give this one another name")
+            raise ValueError(f"line {number}: {DEFAULT} is the key of CRAGMESH_API_KEY: give this one another name")
         if match["name"] in keys:
-            raise KeyFileError(f"line {number}: there are two keys named {match['name']}")
+            raise ValueError(f"line {number}: there are two keys named {match['name']}")
         rate = int(match["rate"]) if match["rate"] else None
         try:
             scope = Scope.model_validate_json(match["scope"] or "{}")
         except ValidationError as error:
-            raise KeyFileError(f"line {number}: the scope: {_fault(error)}") from error
+            raise ValueError(f"line {number}: the scope: {in_words(faults_of(error))}") from error
         keys[match["name"]] = Key(match["name"], bytes.fromhex(match["digest"]), rate, scope)
     return tuple(keys.values())
-
-
-def _fault(error: ValidationError) -> str:
-    first = error.errors()[0]
-    return f"{'.'.join(map(str, first['loc']))}: {first['msg']}".removeprefix(": ")
 
 
 def rate(per_minute: int) -> RateLimitItem:
@@ -231,11 +223,6 @@ class KeyRing:
         log.info("API keys read", keys=len(keys))
 
 
-def write(file: Path, keys: tuple[Key, ...]) -> None:
-    """Replace a file by keys."""
-    _replace(file, "".join(key.line() for key in keys))
-
-
 def _replace(file: Path, text: str) -> None:
     """Replace a file at once: a gateway reads the old keys or the new, and no mixture."""
     draft = file.with_name(f".{file.name}.{os.getpid()}")
@@ -276,14 +263,14 @@ def main() -> None:
             # Comments stay, and a key that is refused can be revoked.
             kept = [line for line in lines if line.split()[:1] != [args.name]]
             if kept == lines:
-                raise KeyFileError(f"there is no key named {args.name}")
+                raise ValueError(f"there is no key named {args.name}")
             _replace(args.file, "".join(kept))
         else:
             for key in parse(text):
                 print("\t".join(filter(None, (key.name, str(key.per_minute or "default"), key.scope_text))))
     except ValidationError as error:
-        sys.exit(f"error: {_fault(error)}")
-    except (KeyFileError, OSError) as error:
+        sys.exit(f"error: {in_words(faults_of(error))}")
+    except (ValueError, OSError) as error:
         sys.exit(f"error: {error}")
 
 

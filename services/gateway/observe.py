@@ -1,9 +1,12 @@
 """Metrics of answers by outcome, and a span for each stage."""
 
+from collections.abc import Sequence
+
 from proto.answer import AnswerResponse, Usage
 from services.gateway import calibration
-from services.gateway.run import GenerationCost, Run
+from services.gateway.run import Run
 from services.kit.budget import Budget
+from services.kit.llm import Completion
 from services.kit.telemetry import Metrics, current_trace
 from services.kit.tracing import Attribute, stage_spans
 
@@ -35,17 +38,17 @@ def observe_stages(metrics: Metrics, run: Run) -> None:
     stage_spans(
         current_trace.get(),
         {name: (elapsed_s - timing.start_ms / 1000, timing.elapsed_ms / 1000) for name, timing in run.timings.items()},
-        {**dict.fromkeys(RETRIEVALS, RETRIEVAL), **{step: _chat(cost) for step, cost in run.generations.items()}},
+        {**dict.fromkeys(RETRIEVALS, RETRIEVAL), **{step: _chat(calls) for step, calls in run.completions.items()}},
     )
 
 
-def _chat(cost: GenerationCost) -> dict[str, Attribute]:
+def _chat(completions: Sequence[Completion]) -> dict[str, Attribute]:
     return {
         "gen_ai.operation.name": "chat",
         "gen_ai.provider.name": "openai",
-        "gen_ai.response.model": cost.model,
-        "gen_ai.usage.input_tokens": cost.prompt_tokens,
-        "gen_ai.usage.output_tokens": cost.completion_tokens,
+        "gen_ai.response.model": completions[-1].model,
+        "gen_ai.usage.input_tokens": sum(one.prompt_tokens for one in completions),
+        "gen_ai.usage.output_tokens": sum(one.completion_tokens for one in completions),
     }
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import itertools
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -53,16 +54,6 @@ class Stage:
 
 
 @dataclass(slots=True)
-class GenerationCost:
-    """Calls of one step and their tokens, and the model of the last."""
-
-    model: str = ""
-    llm_calls: int = 0
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-
-
-@dataclass(slots=True)
 class Run:
     """The time of one request and its account, which the response reports whenever it ends.
 
@@ -81,7 +72,7 @@ class Run:
         kg: the knowledge graph's response.
         settled: whether the answer stands, so that stages are cancelled as superseded.
         signals: that the confidence weighed.
-        generations: costs by step.
+        completions: the generator's, by step.
         generating_s: seconds in which at least one call to the generator was running.
     """
 
@@ -97,7 +88,7 @@ class Run:
     kg: KgResponse | None = None
     settled: bool = False
     signals: dict[str, float] = field(default_factory=dict)
-    generations: dict[str, GenerationCost] = field(default_factory=dict)
+    completions: dict[str, list[Completion]] = field(default_factory=dict)
     generating_s: float = 0.0
     _calls: int = 0
     _calling_since: float = 0.0
@@ -200,19 +191,13 @@ class Run:
         if self.recorder:
             self.recorder.note("decision", self.budget.elapsed_ms(), step, detail)
 
-    def count_completion(self, step: str, completion: Completion) -> None:
-        cost = self.generations.setdefault(step, GenerationCost())
-        cost.model = completion.model
-        cost.llm_calls += 1
-        cost.prompt_tokens += completion.prompt_tokens
-        cost.completion_tokens += completion.completion_tokens
-
     @property
     def usage(self) -> Usage:
         """The generator's costs, and those of the knowledge graph's calls to it."""
-        costs: list[GenerationCost | KgResponse] = [*self.generations.values(), *filter(None, (self.kg,))]
+        completions = list(itertools.chain.from_iterable(self.completions.values()))
+        costs: list[Completion | KgResponse] = [*completions, *filter(None, (self.kg,))]
         return Usage(
-            llm_calls=sum(cost.llm_calls for cost in costs),
+            llm_calls=len(completions) + (self.kg.llm_calls if self.kg else 0),
             prompt_tokens=sum(cost.prompt_tokens for cost in costs),
             completion_tokens=sum(cost.completion_tokens for cost in costs),
         )

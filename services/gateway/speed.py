@@ -14,6 +14,8 @@ from services.kit.errors import Overloaded
 
 # Each new request multiplies the weight of the older ones by this: ten of them show a generator that slows under load.
 DECAY = 0.9
+# The speed is an average: calls are planned as if they took this much longer.
+MARGIN = 1.3
 # The overhead of a request hides the price of a token in shorter ones.
 MIN_PROMPT_TOKENS = 100
 MIN_COMPLETION_TOKENS = 8
@@ -24,11 +26,7 @@ current_sharing: ContextVar[int] = ContextVar("current_sharing", default=0)
 
 
 class GeneratorSpeed:
-    """Seconds per prompt token and per completion token, by exponentially weighted least squares.
-
-    Args:
-        prefill_s: prior, seconds per prompt token.
-        decode_s: prior, seconds per completion token.
+    """Seconds per prompt token and per completion token, from a prior, by exponentially weighted least squares.
 
     Attributes:
         in_flight_elsewhere: questions in other gateways.
@@ -73,13 +71,17 @@ class GeneratorSpeed:
         """Expected seconds of a request of this size, now."""
         return prompt_tokens * self.sharing * self.prefill_s + completion_tokens * self.decode_s
 
+    def planned_s(self, prompt_tokens: int, completion_tokens: int) -> float:
+        """Seconds to plan for a request of this size."""
+        return self.seconds(prompt_tokens, completion_tokens) * MARGIN
+
     def affordable_prompt(self, seconds: float, completion_tokens: int) -> int:
-        """The longest prompt, in tokens, with which the request is expected to take so many seconds."""
-        return max(0, int((seconds - completion_tokens * self.decode_s) / (self.prefill_s * self.sharing)))
+        """The longest prompt, in tokens, for which so many seconds are planned."""
+        return max(0, int((seconds / MARGIN - completion_tokens * self.decode_s) / (self.prefill_s * self.sharing)))
 
     def affordable_completion(self, seconds: float, prompt_tokens: int) -> int:
-        """The longest completion, in tokens, with which the request is expected to take so many seconds."""
-        return max(0, int((seconds - prompt_tokens * self.sharing * self.prefill_s) / self.decode_s))
+        """The longest completion, in tokens, for which so many seconds are planned."""
+        return max(0, int((seconds / MARGIN - prompt_tokens * self.sharing * self.prefill_s) / self.decode_s))
 
     def observe(self, prompt_tokens: int, completion_tokens: int, seconds: float) -> None:
         """Learn from a request that has ended, or from one that was cancelled after `seconds` without a completion."""
@@ -89,11 +91,9 @@ class GeneratorSpeed:
         self._solve()
 
     def observe_question(self, seconds: float, sharing: int) -> None:
-        """Learn what a question costs the engine, by Little's law.
+        """Learn what a question costs the engine, by Little's law: seconds until the engine was done with it.
 
-        Args:
-            seconds: until the engine was done with it.
-            sharing: questions in the engine when it came, itself included; those that come later do not delay it.
+        Questions in the engine when it came share them, itself included; those that come later do not delay it.
         """
         self._question_s = DECAY * self._question_s + seconds
         self._questions = DECAY * self._questions + sharing

@@ -9,10 +9,8 @@ from datetime import UTC, datetime
 
 from proto.answer import MIN_BUDGET_S, AnswerRequest, SearchResult
 from services.gateway.answering import answer
-from services.gateway.mesh import Mesh
-from services.gateway.settings import GatewaySettings
-from services.gateway.strategies import Strategy
-from services.kit.budget import Budget
+from services.gateway.asking import State
+from services.gateway.strategies import STRATEGIES
 from services.kit.telemetry import Metrics, log
 
 QUESTION = "when was the light at Port Ansel first lit?"
@@ -20,17 +18,19 @@ QUESTION = "when was the light at Port Ansel first lit?"
 PARAGRAPHS = 8
 
 
-async def warm_up(strategy: Strategy, mesh: Mesh, settings: GatewaySettings, *, ready_s: float) -> None:
+async def warm_up(state: State, *, ready_s: float) -> None:
     """Answer one question if all services report within `ready_s` that they are ready; a failure is logged."""
+    settings = state["settings"]
     budget_s = max(MIN_BUDGET_S, settings.warm_up_s)
     try:
         async with asyncio.timeout(budget_s + ready_s):
-            missing = [name for name, ready in (await mesh.ready(allow_s=ready_s)).items() if not ready]
+            missing = [name for name, ready in (await state["mesh"].ready(allow_s=ready_s)).items() if not ready]
             if missing:
                 log.info("no warm-up", missing=missing)
                 return
             # Metrics of its own: it is no caller's question.
-            await answer(_question(budget_s), strategy, mesh, settings, Metrics("gateway"), arrived=Budget(budget_s))
+            uncounted = State(**(state | {"metrics": Metrics("gateway")}))
+            await answer(_question(budget_s), STRATEGIES[settings.default_strategy], uncounted)
     except Exception as error:
         log.warning("warm-up failed", error=type(error).__name__, detail=str(error)[:300])
 

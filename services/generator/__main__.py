@@ -1,7 +1,5 @@
 """`python -m services.generator environment | prepare | doctor | serve`."""
 
-from __future__ import annotations
-
 import sys
 from importlib.util import find_spec
 from pathlib import Path

@@ -3,15 +3,12 @@
 What `auto` takes is decided when a model is prepared, and written beside the models: all that serve or ask read it.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -40,9 +37,6 @@ OTHERS_CACHE_GIB = 0.5
 OTHERS_BYTES = 2_000_000_000
 # A vocabulary's layer of fewer weights stays in float32: the plugin's `memory.LARGE`.
 INT8_VOCABULARY = 100_000_000
-
-# Seconds that a token takes for each weight that it is multiplied by, on this machine.
-Measure: TypeAlias = Callable[[], float]
 
 
 class Choice(BaseModel):
@@ -116,13 +110,11 @@ def read_choice(settings: GeneratorSettings) -> Choice | None:
     return choice if choice.size in SIZES else None
 
 
-def choose(settings: GeneratorSettings, measure: Measure, *, anew: bool = False) -> Choice:
+def choose(settings: GeneratorSettings, measure: Callable[[], float], *, anew: bool = False) -> Choice:
     """Decide for this machine, or keep what was decided for it unless `anew`, and write it down.
 
-    It is measured only where more than the smallest fits.
-
-    Raises:
-        GeneratorError: see `serves_int8`.
+    Args:
+        measure: the pace of this machine; called only where more than the smallest fits.
     """
     machine, last = _machine(settings), read_choice(settings)
     if last and last.machine == machine and last.stands and not anew:
@@ -156,7 +148,7 @@ def _write(settings: GeneratorSettings, choice: Choice) -> Choice:
     return choice
 
 
-def _largest(settings: GeneratorSettings, measure: Measure) -> tuple[Size, str, float]:
+def _largest(settings: GeneratorSettings, measure: Callable[[], float]) -> tuple[Size, str, float]:
     """The size, why it is the one, and the pace that was measured."""
     small, *larger = SIZES.values()
     room = free_memory() - OTHERS_BYTES

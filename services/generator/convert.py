@@ -4,10 +4,8 @@ vLLM serves GGUF through a plugin only, and on a CPU dense bfloat16 is faster th
 so the weights are dequantised once. Kept apart from `prepare` because it alone needs torch and transformers.
 """
 
-from __future__ import annotations
-
-import argparse
 import copy
+import sys
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -63,14 +61,5 @@ def convert(gguf: Path, out: Path) -> None:
     tokenizer.save_pretrained(out)
 
 
-def main() -> None:
-    """Parse the two paths and convert."""
-    parser = argparse.ArgumentParser(prog="python -m services.generator.convert")
-    parser.add_argument("gguf", type=Path)
-    parser.add_argument("out", type=Path)
-    arguments = parser.parse_args()
-    convert(arguments.gguf, arguments.out)
-
-
 if __name__ == "__main__":
-    main()
+    convert(*map(Path, sys.argv[1:]))

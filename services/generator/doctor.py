@@ -33,16 +33,13 @@ LIST = ("nvidia-smi", "-L")
 # The oldest that CUDA 13 runs on, but for forward compatibility, and the oldest card that vLLM is compiled for.
 DRIVER = 580
 COMPATIBILITY = "VLLM_ENABLE_CUDA_COMPATIBILITY"
-OLDEST = (7, 5)
-AMPERE = (8, 0)
+OLDEST, AMPERE = 7.5, 8.0
 # CUDA's context, activations of 512 tokens, adapters and CUDA graphs; estimated, not measured.
 RUNTIME_GIB = 1.3
 # Lower case counts by thousands.
 FACTORS = {"": 1} | {c: 1000**n for n, c in enumerate("kmgt", 1)} | {c: 1024**n for n, c in enumerate("KMGT", 1)}
 # vLLM's own where a profile has none.
 UTILIZATION = 0.92
-
-Capability = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +51,10 @@ class Card:
     index: str
     uuid: str
     name: str
-    total_mib: float | None
-    free_mib: float | None
+    total_gib: float | None
+    free_gib: float | None
     driver: str
-    capability: Capability | None
+    capability: float | None
 
 
 @dataclass(slots=True)
@@ -111,7 +108,8 @@ def cards() -> list[Card]:
         if len(values) != len(QUERY.split(",")):
             raise GeneratorError(f"nvidia-smi fails: {line.strip()}")
         index, uuid, name, total, free, driver, capability, mig = values
-        card = Card(index, uuid, name, _number(total), _number(free), driver, _capability(capability))
+        gib = MIB / GIB
+        card = Card(index, uuid, name, _number(total, gib), _number(free, gib), driver, _number(capability))
         every += _slices(card, run_smi(LIST)) if mig == "Enabled" else [card]
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
     if visible is None:
@@ -125,25 +123,20 @@ def _slices(card: Card, listing: str) -> list[Card]:
     """Slices of a card, with memory by their names: in GB, and a little less than what there is."""
     own = listing.partition(f"GPU {card.index}:")[2].partition("\nGPU ")[0]
     return [
-        replace(card, uuid=uuid, name=f"{card.name}, {kind}", total_mib=(mib := float(size) * 1e9 / MIB), free_mib=mib)
+        replace(card, uuid=uuid, name=f"{card.name}, {kind}", total_gib=(gib := float(size) * 1e9 / GIB), free_gib=gib)
         for kind, size, uuid in re.findall(r"(MIG [\w.+]*?(\d+)gb\S*)\s.*UUID: ([^)]+)\)", own)
     ]
 
 
-def _number(value: str) -> float | None:
-    return float(value) if re.fullmatch(r"[\d.]+", value) else None
+def _number(value: str, unit: float = 1.0) -> float | None:
+    return float(value) * unit if re.fullmatch(r"[\d.]+", value) else None
 
 
-def _capability(value: str) -> Capability | None:
-    major, _, minor = value.partition(".")
-    return (int(major), int(minor)) if major.isdigit() and minor.isdigit() else None
-
-
-def attention(capability: Capability, dtype: str) -> str:
+def attention(capability: float, dtype: str) -> str:
     """The backend that vLLM takes for a Llama or a Qwen."""
     if capability < AMPERE or dtype == "float32":
         return "TRITON_ATTN"
-    return "FLASHINFER" if capability[0] == 10 else "FLASH_ATTN"
+    return "FLASHINFER" if int(capability) == 10 else "FLASH_ATTN"
 
 
 def examine(settings: GeneratorSettings) -> Report:
@@ -167,7 +160,7 @@ def examine(settings: GeneratorSettings) -> Report:
     report.lines += [
         f"profile {settings.profile}: {model} in {dtype or 'the format of its weights'} on "
         + ("one card" if wanted == 1 else f"{wanted} cards"),
-        f"needs driver {DRIVER} and compute capability 7.5, {share:.0%} of a card's memory free, "
+        f"needs driver {DRIVER} and compute capability {OLDEST}, {share:.0%} of a card's memory free, "
         + (f"some {need:.1f} GiB of it" if need else f"how much of it is seen when {folder} holds the model"),
     ]
     try:
@@ -201,20 +194,12 @@ def require(settings: GeneratorSettings) -> list[str]:
 
 
 def _described(card: Card, dtype: str) -> str:
-    total = f"{_gib(card.total_mib):.1f} GiB" if card.total_mib else "memory not told"
-    free = f" ({_gib(card.free_mib):.1f} free)" if card.free_mib is not None else ""
+    total = f"{card.total_gib:.1f} GiB" if card.total_gib else "memory not told"
+    free = f" ({card.free_gib:.1f} free)" if card.free_gib is not None else ""
     computes = "compute capability not told"
     if card.capability:
-        computes = f"compute capability {_version(card)}, attention by {attention(card.capability, dtype)}"
+        computes = f"compute capability {card.capability}, attention by {attention(card.capability, dtype)}"
     return f"card {card.index}: {card.name}, {total}{free}, driver {card.driver}, {computes}"
-
-
-def _version(card: Card) -> str:
-    return ".".join(map(str, card.capability or ()))
-
-
-def _gib(mib: float) -> float:
-    return mib * MIB / GIB
 
 
 def _refusals(card: Card, dtype: str, need: float | None, share: float) -> list[str]:
@@ -228,21 +213,21 @@ def _refusals(card: Card, dtype: str, need: float | None, share: float) -> list[
             f"set {COMPATIBILITY}=1"
         )
     if card.capability and card.capability < OLDEST:
-        refusals.append(f"{card.name} has compute capability {_version(card)}: vLLM needs 7.5")
+        refusals.append(f"{card.name} has compute capability {card.capability}: vLLM needs {OLDEST}")
     elif card.capability and card.capability < AMPERE and dtype == "bfloat16":
         refusals.append(
             f"{card.name} computes no bfloat16: `dtype: half` in the profile, or CRAGMESH_GENERATOR_PRECISION=fp16"
         )
-    if card.total_mib:
-        budget = share * _gib(card.total_mib)
+    if card.total_gib:
+        budget = share * card.total_gib
         if need and need > budget:
             refusals.append(
                 f"{need:.1f} GiB are needed, and {share:.0%} of {card.name} are {budget:.1f}: take a smaller model, "
                 "one in 4 bits, or more cards"
             )
-        elif card.free_mib is not None and _gib(card.free_mib) < budget:
+        elif card.free_gib is not None and card.free_gib < budget:
             refusals.append(
-                f"{_gib(card.free_mib):.1f} GiB of {card.name} are free, and vLLM starts with {budget:.1f}: "
+                f"{card.free_gib:.1f} GiB of {card.name} are free, and vLLM starts with {budget:.1f}: "
                 "another process holds the rest"
             )
     return refusals

@@ -1,7 +1,5 @@
 """The generator's own environment: vLLM on a CPU, beside the mesh's, since both pin the same packages differently."""
 
-from __future__ import annotations
-
 import ctypes
 import hashlib
 import os

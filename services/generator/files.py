@@ -1,7 +1,5 @@
 """Locks, checksums, and the manifest of a prepared model."""
 
-from __future__ import annotations
-
 import fcntl
 import hashlib
 import os
@@ -55,7 +53,7 @@ def locked(path: Path, waiting: Callable[[], None] = lambda: None) -> Iterator[N
         yield
 
 
-def sha256(path: Path, advance: Callable[[int], None] = lambda _: None) -> str:
+def sha256(path: Path, advance: Callable[[int], None]) -> str:
     """A file's checksum in hexadecimal; `advance` is told of the bytes read since it was last called."""
     digest = hashlib.sha256()
     with path.open("rb") as file:
@@ -65,9 +63,7 @@ def sha256(path: Path, advance: Callable[[int], None] = lambda _: None) -> str:
     return digest.hexdigest()
 
 
-def write_manifest(
-    folder: Path, *, source: str, source_sha256: str, advance: Callable[[int], None] = lambda _: None
-) -> Manifest:
+def write_manifest(folder: Path, source: str, source_sha256: str, advance: Callable[[int], None]) -> None:
     """Describe every file of a folder in its manifest, which is written last."""
     files = tuple(
         ManifestFile(name=path.name, size=path.stat().st_size, sha256=sha256(path, advance))
@@ -76,7 +72,6 @@ def write_manifest(
     )
     manifest = Manifest(source=source, source_sha256=source_sha256, files=files)
     write_whole(folder / MANIFEST, manifest.model_dump_json(indent=2).encode() + b"\n")
-    return manifest
 
 
 def read_manifest(folder: Path) -> Manifest | None:
@@ -87,10 +82,8 @@ def read_manifest(folder: Path) -> Manifest | None:
         return None
 
 
-def problems(
-    folder: Path, manifest: Manifest, *, content: bool, advance: Callable[[int], None] = lambda _: None
-) -> list[str]:
-    """What is missing or differs from the manifest, in words; sizes only unless `content` asks for checksums too."""
+def problems(folder: Path, manifest: Manifest) -> list[str]:
+    """What is missing or has another size than in the manifest, in words."""
     damages = []
     for expected in manifest.files:
         path = folder / expected.name
@@ -98,6 +91,13 @@ def problems(
             damages.append(f"{expected.name} is missing")
         elif (size := path.stat().st_size) != expected.size:
             damages.append(f"{expected.name} has {size} bytes, not {expected.size}")
-        elif content and (actual := sha256(path, advance)) != expected.sha256:
-            damages.append(f"{expected.name} has the sha256 {actual}, not {expected.sha256}")
     return damages
+
+
+def changes(folder: Path, manifest: Manifest, advance: Callable[[int], None]) -> list[str]:
+    """Which files, all of them there, have another checksum than in the manifest, in words."""
+    return [
+        f"{expected.name} has the sha256 {actual}, not {expected.sha256}"
+        for expected in manifest.files
+        if (actual := sha256(folder / expected.name, advance)) != expected.sha256
+    ]

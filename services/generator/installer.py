@@ -5,8 +5,6 @@ imports the standard library alone, since it runs before anything is installed. 
 they have in common, and modules are compiled when they are first imported.
 """
 
-from __future__ import annotations
-
 import ast
 import os
 import subprocess
@@ -35,7 +33,7 @@ _COSMETIC = {
 
 
 class Command(NamedTuple):
-    """An installation that is ready to run: its words, and its whole environment."""
+    """A command that is ready to run: its words, the program's path first, and its environment."""
 
     argv: tuple[str, ...]
     env: dict[str, str]
@@ -82,15 +80,14 @@ def translate(settings: Mapping[str, str]) -> dict[str, str] | None:
     return env
 
 
-def install(python: str, arguments: Sequence[str], execute: Callable[[Command], bool] | None = None) -> bool:
-    """Install by uv, or by pip where uv cannot or does not succeed; returns whether it was done."""
-    execute = execute or _execute
-    command = by_uv(python, arguments)
-    return (command is not None and execute(command)) or execute(by_pip(python, arguments))
-
-
 def _execute(command: Command) -> bool:
     return subprocess.run(command.argv, env=command.env, check=False).returncode == 0  # noqa: S603 - our own arguments
+
+
+def install(python: str, arguments: Sequence[str], execute: Callable[[Command], bool] = _execute) -> bool:
+    """Install by uv, or by pip where uv cannot or does not succeed; returns whether it was done."""
+    command = by_uv(python, arguments)
+    return (command is not None and execute(command)) or execute(by_pip(python, arguments))
 
 
 if __name__ == "__main__":

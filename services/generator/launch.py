@@ -1,4 +1,7 @@
-"""From settings and a profile to the command line and environment of vLLM's server, and to running it."""
+"""From settings and a profile to the command line and environment of vLLM's server, and to running it.
+
+What is missing or cannot be used raises a GeneratorError.
+"""
 
 import json
 import os
@@ -12,6 +15,7 @@ import yaml
 
 from services.generator.choice import cache_gib, embedded, lacks_int8, require_int8, size_of
 from services.generator.errors import GeneratorError
+from services.generator.installer import Command
 from services.generator.settings import PLUGIN, PROFILES, SHIPPED, GeneratorSettings
 from services.generator.smoothing import FILE as SMOOTHING_FILE
 from services.kit.cpu import computes_bf16, computes_int8, instruction_set, int8_kernel, library_limits
@@ -43,16 +47,6 @@ MIB, GIB = 1024**2, 1024**3
 
 Value: TypeAlias = str | int | float | bool
 Arguments: TypeAlias = dict[str, Value | dict[str, Value]]
-
-
-@dataclass(frozen=True, slots=True)
-class Command:
-    """How to start vLLM: the interpreter's absolute path with its arguments, and what wins over the caller's
-    environment.
-    """
-
-    argv: tuple[str, ...]
-    env: dict[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,11 +91,7 @@ def read_profile(name: str) -> Arguments:
 
 
 def base_model(settings: GeneratorSettings) -> str:
-    """The hub's name of the model that the profile serves: its own, or the embedded one.
-
-    Raises:
-        GeneratorError: there is no such profile, or `CRAGMESH_MODEL=auto` has not chosen yet.
-    """
+    """The hub's name of the model that the profile serves: its own, or the embedded one."""
     return _base(settings, read_profile(settings.profile))[0]
 
 
@@ -112,11 +102,7 @@ def _base(settings: GeneratorSettings, arguments: Arguments) -> tuple[str, str]:
 
 
 def adapters(folder: Path) -> dict[str, Path]:
-    """LoRA adapters by the name that requests use: folders that hold an `adapter_config.json`.
-
-    Raises:
-        GeneratorError: a folder's name cannot be an adapter's.
-    """
+    """LoRA adapters by the name that requests use: folders that hold an `adapter_config.json`."""
     folders = {config.parent.name: config.parent.absolute() for config in sorted(folder.glob(f"*/{ADAPTER_CONFIG}"))}
     for name in folders:
         if not re.fullmatch(r"[A-Za-z0-9][\w.-]*", name):
@@ -127,9 +113,6 @@ def adapters(folder: Path) -> dict[str, Path]:
 def shipped_adapters(model: str) -> dict[str, Path]:
     """The project's own adapters of a hub's model: those in the folder itself, and those in a folder that is called
     like the model's size.
-
-    Raises:
-        GeneratorError: an adapter's configuration cannot be read.
     """
     shipped = adapters(SHIPPED)
     if size := size_of(model):
@@ -138,11 +121,7 @@ def shipped_adapters(model: str) -> dict[str, Path]:
 
 
 def served_adapters(settings: GeneratorSettings, model: str) -> dict[str, Path]:
-    """All adapters that the server is told of: the shipped ones, and over them those of the operator's folder.
-
-    Raises:
-        GeneratorError: an adapter's name or configuration is unusable.
-    """
+    """All adapters that the server is told of: the shipped ones, and over them those of the operator's folder."""
     shipped = shipped_adapters(model) if settings.shipped_adapters else {}
     own = {name: path for name, path in adapters(settings.adapters_dir).items() if not _is_for_another(path, model)}
     return shipped | own
@@ -205,7 +184,7 @@ def choose_precision(settings: GeneratorSettings, arguments: Arguments) -> Preci
 
 
 def command(settings: GeneratorSettings) -> Command:
-    """The command that serves the settings' profile; reads files and changes nothing.
+    """The command that serves the settings' profile; its environment wins over the caller's. Changes nothing.
 
     Raises:
         GeneratorError: the profile, the interpreter or the model is missing.
@@ -253,11 +232,7 @@ def command(settings: GeneratorSettings) -> Command:
 
 
 def serve(settings: GeneratorSettings) -> NoReturn:
-    """Become vLLM: same process id, so that whoever started us supervises and stops vLLM itself.
-
-    Raises:
-        GeneratorError: see `command`.
-    """
+    """Become vLLM: same process id, so that whoever started us supervises and stops vLLM itself."""
     launch = command(settings)
     readiness = json.loads(launch.env[READINESS])
     print(f"{readiness['model']} in {readiness['precision']}: {readiness['detail']}", file=sys.stderr, flush=True)

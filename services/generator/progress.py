@@ -1,7 +1,5 @@
 """Progress of long steps: a bar or a spinner on a terminal, plain lines with the time elsewhere."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import threading

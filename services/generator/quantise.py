@@ -6,9 +6,6 @@ type. The format is compressed-tensors', which vLLM's CPU backend computes with 
 Inputs are smoothed first.
 """
 
-from __future__ import annotations
-
-import argparse
 import json
 import shutil
 import sys
@@ -129,17 +126,8 @@ def _scheme(wide: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def main() -> None:
-    """Parse the two paths and quantise."""
-    parser = argparse.ArgumentParser(prog="python -m services.generator.quantise")
-    parser.add_argument("source", type=Path)
-    parser.add_argument("out", type=Path)
-    arguments = parser.parse_args()
+if __name__ == "__main__":
     try:
-        quantise(arguments.source, arguments.out)
+        quantise(*map(Path, sys.argv[1:]))
     except ValueError as error:
         sys.exit(str(error))
-
-
-if __name__ == "__main__":
-    main()

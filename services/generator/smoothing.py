@@ -6,8 +6,6 @@ the layer's weights for it are multiplied by the same, which changes nothing but
 are exact in every floating type. An adapter of such a layer reads the divided inputs too: the plugin multiplies its A.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field

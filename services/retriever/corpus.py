@@ -21,14 +21,12 @@ BYTES_A_STEM = 70
 class SearchablePage:
     """A processed page with its stems and vectors; ranking fills the vectors in when a query needs them."""
 
-    def __init__(self, page: ProcessedPage, dimension: int) -> None:
-        chunking = page.chunking()
+    def __init__(self, page: ProcessedPage) -> None:
         self.unread = page.unread
-        self.children: list[Chunk] = chunking.children
-        self.parents: list[Chunk] = chunking.parents
+        self.children, self.parents = page.chunking
         self.stems: list[Stems] = stems([chunk.text for chunk in self.children])
-        self.vectors: NDArray[np.float16] = np.zeros((len(self.children), dimension), np.float16)
-        self.embedded: NDArray[np.bool_] = np.zeros(len(self.children), np.bool_)
+        # By child, of those that a query has needed.
+        self.vectors: dict[int, NDArray[np.float16]] = {}
         # Token states and ids of the children that late interaction has scored; they take 100 times a vector's memory.
         self.states: dict[int, tuple[NDArray[np.float16], NDArray[np.int64]]] = {}
 
@@ -38,15 +36,16 @@ class SearchablePage:
 
     @property
     def nbytes(self) -> int:
-        """Estimated memory; it grows with the token states."""
-        return self._fixed_nbytes + sum(states.nbytes + ids.nbytes for states, ids in self.states.values())
+        """Estimated memory; it grows with the vectors and token states."""
+        vectors = sum(vector.nbytes for vector in self.vectors.values())
+        return self._fixed_nbytes + vectors + sum(states.nbytes + ids.nbytes for states, ids in self.states.values())
 
     @cached_property
     def _fixed_nbytes(self) -> int:
         chars = sum(len(chunk.text) for chunk in (*self.children, *self.parents))
         chunks = len(self.children) + len(self.parents)
         words = sum(len(words) for words in self.stems)
-        return chars + chunks * BYTES_A_CHUNK + words * BYTES_A_STEM + self.vectors.nbytes + self.embedded.nbytes
+        return chars + chunks * BYTES_A_CHUNK + words * BYTES_A_STEM
 
     def passage(self, child: int) -> Chunk:
         """The generator's passage for a child: its parent, or itself where it has none."""

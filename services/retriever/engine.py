@@ -161,10 +161,7 @@ class Engine:
     ) -> _Ranked:
         """The passages of pages, new or from the cache, by their index in the request; and the number of all chunks."""
         indexes = list(processed)
-        dimension = self.encoder.dimension
-        pages = [
-            SearchablePage(page, dimension) if isinstance(page, ProcessedPage) else page for page in processed.values()
-        ]
+        pages = [SearchablePage(page) if isinstance(page, ProcessedPage) else page for page in processed.values()]
         fields = [f"{request.pages[i].name} {request.pages[i].snippet}" for i in indexes] if request.page_fields else ()
         hits = rank(
             request.query,

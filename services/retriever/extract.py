@@ -18,7 +18,7 @@ from selectolax.lexbor import LexborHTMLParser
 
 from services.kit.text.cutting import UNSPACED
 from services.retriever.markup import MAX_PAGE_CHARS, clean_line, clean_text, encodable, has_markup, tame
-from services.retriever.tables import Table, Tables, find_tables
+from services.retriever.tables import Table, find_tables
 
 MAX_TITLE_CHARS = 300
 # Less main text than this, in characters or as a share of all text, and all text is taken.
@@ -57,7 +57,7 @@ class ExtractionError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Extraction:
-    """A page's content.
+    """A page's content, or that of a file's page, slide, sheet or chapter.
 
     Attributes:
         text: paragraphs parted by an empty line; may be empty.
@@ -65,6 +65,7 @@ class Extraction:
         title: the page's name, or the document's title.
         language: the declared primary subtag, such as `en`; may be empty.
         unread: in words, what of the page was not read.
+        page: its number in the file, from 1; 0 where the format has no pages.
     """
 
     text: str
@@ -72,6 +73,7 @@ class Extraction:
     title: str = ""
     language: str = ""
     unread: tuple[str, ...] = ()
+    page: int = 0
 
 
 def by_resiliparse(html: str) -> str:
@@ -186,18 +188,15 @@ def extract(
         table_times: see `find_tables`.
 
     Raises:
-        ValueError: `extractor` is unknown.
         ExtractionError: the page defeated the extractor.
     """
-    if extractor not in EXTRACTORS:
-        raise ValueError(f"no extractor is named {extractor!r}; there are {', '.join(EXTRACTORS)}")
     title = clean_line(encodable(name), MAX_TITLE_CHARS)
     if not has_markup(html[:max_chars]):
         unread = (f"cut at {max_chars:,} characters",) if len(html) > max_chars else ()
         return Extraction(clean_text(encodable(entities.unescape(html[:max_chars]))), title=title, unread=unread)
-    tamed = tame(_closed(html), max_chars)
+    tamed, unread_html = tame(_closed(html), max_chars)
     # 10<sup>11</sup> is no 1011, and 2<sup>1</sup>/<sub>2</sub> no 21/2.
-    page = _POWER.sub(lambda match: f"{match[1]}{' ' if match[3] else '^'}{match[2]}{match[3] or ''}", tamed.html)
+    page = _POWER.sub(lambda match: f"{match[1]}{' ' if match[3] else '^'}{match[2]}{match[3] or ''}", tamed)
     if _WRAP.search(page):
         page = _WRAPPED.sub(lambda match: match[0] if match[0].startswith("<") else "", page)
     try:
@@ -205,11 +204,11 @@ def extract(
         text = clean_text(EXTRACTORS[extractor](page))
         document = LexborHTMLParser(page)
         title = title or _title(document)
-        found = find_tables(document, title, times=table_times) if tables else Tables()
+        found, unread_tables = find_tables(document, title, times=table_times) if tables else ((), "")
         language = _language(document)
     except Exception as error:  # parsers raise errors of any type, from ValueError to RecursionError
         raise ExtractionError(f"{extractor} gave up: {type(error).__name__}") from error
-    return Extraction(text, found.tables, title, language, tuple(filter(None, (tamed.unread, found.unread))))
+    return Extraction(text, found, title, language, tuple(filter(None, (unread_html, unread_tables))))
 
 
 def _closed(html: str) -> str:

@@ -91,16 +91,8 @@ def clean_line(text: str, max_chars: int) -> str:
     return " ".join(clean_text(text[: 8 * max_chars]).split())[:max_chars].rstrip()
 
 
-@dataclass(frozen=True, slots=True)
-class Tamed:
-    """A page within all caps; `unread` tells in words what stands behind its end, and is empty where nothing does."""
-
-    html: str
-    unread: str = ""
-
-
-def tame(html: str, max_chars: int = MAX_PAGE_CHARS) -> Tamed:
-    """The page within all caps.
+def tame(html: str, max_chars: int = MAX_PAGE_CHARS) -> tuple[str, str]:
+    """The page within all caps; and in words what stands behind its end, empty where nothing does.
 
     Tags beyond a cap of depth are removed and their text stays; a tag with too many attributes loses them all; the page
     ends at `max_chars` characters or at tag `MAX_TAGS`. Times, figures and Fandom's facts get plain names.
@@ -108,8 +100,8 @@ def tame(html: str, max_chars: int = MAX_PAGE_CHARS) -> Tamed:
     tamer = _Tamer(encodable(html)[:max_chars])
     tamed = tamer.run()
     if tamer.is_cut:
-        return Tamed(tamed, f"cut at {MAX_TAGS:,} tags")
-    return Tamed(tamed, f"cut at {max_chars:,} characters of HTML" if len(html) > max_chars else "")
+        return tamed, f"cut at {MAX_TAGS:,} tags"
+    return tamed, f"cut at {max_chars:,} characters of HTML" if len(html) > max_chars else ""
 
 
 @dataclass(slots=True)

@@ -56,23 +56,10 @@ def _positions(scores: Scores) -> NDArray[np.int64]:
     return np.argsort(np.argsort(-scores, kind="stable"), kind="stable")
 
 
-def _rrf(*lists: Scores) -> Scores:
-    return np.asarray(sum(1 / (RRF_K + 1 + _positions(scores)) for scores in lists), np.float32)
-
-
-def by_dense(candidates: Candidates) -> Scores:
-    """Cosine of the vectors (db3, section 2.2)."""
-    return candidates.dense
-
-
-def by_bm25(candidates: Candidates) -> Scores:
-    """BM25 alone."""
-    return candidates.lexical
-
-
 def by_rrf(candidates: Candidates) -> Scores:
     """Reciprocal rank fusion of BM25 and cosine."""
-    return _rrf(candidates.lexical, candidates.dense)
+    ranks = map(_positions, (candidates.lexical, candidates.dense))
+    return np.asarray(sum(1 / (RRF_K + 1 + rank) for rank in ranks), np.float32)
 
 
 def by_fusion(candidates: Candidates) -> Scores:
@@ -104,8 +91,9 @@ def by_late_interaction(candidates: Candidates) -> Scores:
 
 RANKINGS: dict[str, Callable[[Candidates], Scores]] = {
     "default": by_late_interaction,
-    "dense": by_dense,
-    "bm25": by_bm25,
+    # Of db3, section 2.2.
+    "dense": lambda candidates: candidates.dense,
+    "bm25": lambda candidates: candidates.lexical,
     "rrf": by_rrf,
     "fusion": by_fusion,
     "hybrid": by_hybrid,
@@ -128,12 +116,7 @@ def rank(
     Args:
         fields: for each page a text (its name and snippet) that counts for its children in BM25; empty for none.
         prefilter: chunks to embed at most, the best by BM25; never fewer than `recall_k`.
-
-    Raises:
-        ValueError: there is no such ranking.
     """
-    if ranking not in RANKINGS:
-        raise ValueError(f"no ranking is named {ranking!r}; there are {', '.join(RANKINGS)}")
     places, documents = _distinct(pages, fields)
     if not places:
         return []
@@ -184,10 +167,9 @@ class _Embedding:
     def cosines(self) -> Scores:
         """Cosine of each candidate."""
         self.encoded = self.encoder.encode_query(self.query, keep_token_states=self.keep)
-        missing = [place for place in self.places if not self.pages[place[0]].embedded[place[1]]]
+        missing = [(page, child) for page, child in self.places if child not in self.pages[page].vectors]
         for (page, child), vector in zip(missing, self._encode(missing), strict=True):
-            self.pages[page].vectors[child] = vector
-            self.pages[page].embedded[child] = True
+            self.pages[page].vectors[child] = vector.astype(np.float16)
         vectors = np.stack([self.pages[page].vectors[child] for page, child in self.places])
         return np.asarray(vectors.astype(np.float32) @ self.encoded.vectors[0], np.float32)
 

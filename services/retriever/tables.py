@@ -50,29 +50,22 @@ class Table:
         return self.markdown.count("\n", self.head) + 1
 
 
-@dataclass(frozen=True, slots=True)
-class Tables:
-    """The tables of a page; `unread` tells in words that more of them, or more rows, were there."""
-
-    tables: tuple[Table, ...] = ()
-    unread: str = ""
-
-
-def find_tables(document: LexborHTMLParser, page: str = "", *, times: int = 1) -> Tables:
+def find_tables(document: LexborHTMLParser, page: str = "", *, times: int = 1) -> tuple[tuple[Table, ...], str]:
     """The data tables of a document, in its order, up to `MAX_TABLE_CHARS`: the last is cut to the rows that fit.
 
-    Omits empty tables and those for layout, which hold a table, have such a role, or a single row or column. A table is
-    named by its caption or the heading before it, and by the page's name.
+    With them comes in words what more there was of tables or rows, empty for nothing. Omits empty tables and those for
+    layout, which hold a table, have such a role, or a single row or column. A table is named by its caption or the
+    heading before it, and by the page's name.
 
     Args:
         times: how many times a page's bounds are allowed.
     """
     if document.root is None or document.css_first("table") is None:
-        return Tables()
+        return (), ""
     document.root.strip_tags(_HIDDEN, recursive=True)
     for node in document.css(_INVISIBLE):
         node.decompose()
-    layout = _holding_tables(document)
+    layout = {node.mem_id for node in document.css("table:has(table)")}
     tables: list[Table] = []
     heading: LexborNode | None = None
     max_chars, max_cells, max_tables = (times * bound for bound in (MAX_TABLE_CHARS, MAX_CELLS, MAX_TABLES))
@@ -96,7 +89,7 @@ def find_tables(document: LexborHTMLParser, page: str = "", *, times: int = 1) -
             tables.append(table)
             chars -= len(table.markdown)
     limits = f"{max_chars:,} characters, {max_cells:,} cells or {max_tables:,} tables"
-    return Tables(tuple(tables), f"tables cut at {limits}" if is_cut else "")
+    return tuple(tables), f"tables cut at {limits}" if is_cut else ""
 
 
 def read_grid(node: LexborNode, max_cells: int) -> tuple[list[str], list[list[str]], bool]:
@@ -182,21 +175,6 @@ def split_rows(table: Table, max_chars: int, start: int = -1, end: int = -1) -> 
     if last > first:
         pieces.append((head, first, last))
     return pieces
-
-
-def _holding_tables(document: LexborHTMLParser) -> set[int]:
-    """Identities of the tables that hold a table."""
-    holding: set[int] = set()
-    visited: set[int] = set()
-    for node in document.css("table table"):
-        above = node.parent
-        while above is not None and above.mem_id not in visited:
-            visited.add(above.mem_id)
-            if above.tag == "table":
-                holding.add(above.mem_id)
-                break
-            above = above.parent
-    return holding
 
 
 def _fill_spans(node: LexborNode, max_cells: int) -> tuple[list[list[str]], list[set[str]], bool]:

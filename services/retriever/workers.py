@@ -4,7 +4,6 @@ import asyncio
 import multiprocessing
 import resource
 from collections.abc import Callable, Sequence
-from concurrent.futures import TimeoutError as FutureTimeoutError
 from concurrent.futures.process import BrokenProcessPool
 from functools import partial
 from typing import Any, TypeVar
@@ -78,7 +77,7 @@ class PagePool:
             return await asyncio.wrap_future(future)
         except BrokenProcessPool:
             raise
-        except (TimeoutError, FutureTimeoutError) as error:
+        except TimeoutError as error:
             raise PageTimeout(f"not parsed within {timeout_s:.1f} s") from error
         except ProcessExpired as error:
             raise PageFailed("the worker died of it") from error

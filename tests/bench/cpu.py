@@ -26,7 +26,7 @@ import httpx
 from rich.console import Console
 from rich.table import Table
 
-from services.generator.sizes import SMOLLM2
+from services.generator.sizes import SIZES
 from services.kit.cpu import instruction_set
 from tests.bench import common
 from tests.bench.made_up import question
@@ -44,7 +44,7 @@ START_S = 300.0
 VOCABULARY = (1_000, 40_000)
 
 Prompt = list[int]
-(WHEEL,) = SMOLLM2.wheels
+(WHEEL,) = SIZES["small"].wheels
 Measure = Callable[[Sequence[Prompt]], Coroutine[Any, Any, float]]
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from services.gateway.app import create_app
-from services.gateway.keys import Key, digest, write
 from services.gateway.settings import GatewaySettings
+from tests.keys import write_keys
 from tests.mesh.fakes import FakeGenerator
 from tests.serving import served
 
@@ -24,13 +24,10 @@ pytestmark = pytest.mark.skipif(not PYTHON.exists(), reason="no environment of c
 @pytest.fixture
 def url(tmp_path: Path) -> Iterator[str]:
     """A gateway over a scripted generator; no other service is there."""
-    generator = FakeGenerator()
-    generator.reply = lambda _: "Paris"
-    write(tmp_path / "keys", (Key("alice", digest("cm_alice")),))
-    with served(generator.app) as there:
+    with served(FakeGenerator().app) as there:
         names = ("retriever", "reranker", "classifier", "kg")
         settings = {f"{name}_url": NOBODY for name in names} | {"generator_url": there, "warm_up_s": 0}
-        given = GatewaySettings.model_validate(settings | {"api_keys_file": tmp_path / "keys"})
+        given = GatewaySettings.model_validate(settings | {"api_keys_file": write_keys(tmp_path / "keys", ("alice",))})
         with served(create_app(given)) as gateway:
             yield gateway
 

@@ -11,8 +11,8 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from cragmesh_client import Call, Client, CollectionInfo
-from services.gateway.access import Scope
-from services.gateway.keys import Key, digest, write
+from services.gateway.access import OWNER, Scope
+from tests.keys import write_keys
 from tests.mesh.fakes import FakeGenerator
 from tests.page.conftest import HANG_UPS, PICTURES, browser, quiet
 from tests.page.mesh import gateway, inner, scripted
@@ -53,14 +53,10 @@ pytestmark = [
 def mesh(quiet: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A gateway over the real services and a scripted generator; the key `reader` may read `notes` and nothing else."""
     folder = tmp_path_factory.mktemp("mesh")
-    keys = (
-        Key("owner", digest("cm_owner"), scope=Scope(rights=frozenset({"ask", "write", "operate"}))),
-        Key("reader", digest("cm_reader"), scope=Scope(collections=("notes",))),
-    )
-    write(folder / "keys", keys)
+    keys = write_keys(folder / "keys", {"owner": OWNER, "reader": Scope(collections=("notes",))})
     with (
         inner(FakeGenerator(scripted()), folder) as urls,
-        served(gateway(urls, api_keys_file=folder / "keys")) as url,
+        served(gateway(urls, api_keys_file=keys)) as url,
         Client(url, api_key="cm_owner") as owner,
     ):
         for name in ("notes", "safe"):

@@ -87,14 +87,15 @@ NAMES = names_of_domains()
 
 def strings(tree: ast.AST) -> Iterator[tuple[int, str]]:
     """Lines and strings of a module but for docstrings."""
+    nodes = list(ast.walk(tree))
     docs = {
         id(node.body[0].value)
-        for node in ast.walk(tree)
+        for node in nodes
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
         and node.body
         and isinstance(node.body[0], ast.Expr)
     }
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docs:
             yield node.lineno, node.value
 

@@ -1,7 +1,7 @@
 """All real apps in one process: every call goes over ASGI transports, with faults to switch on in front of each."""
 
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -112,6 +112,11 @@ class Services:
         transport = httpx.ASGITransport(self.faults[name], raise_app_exceptions=False)
         return httpx.AsyncClient(transport=transport, base_url=f"http://{name}", timeout=60)
 
+    async def kg(self, path: str, headers: dict[str, str] | None = None, **body: Any) -> httpx.Response:
+        """The graph's reply, asked without a gateway."""
+        async with self.client("kg") as client:
+            return await client.post(f"/kg/{path}", json=body, headers=headers)
+
 
 def reaching(app: Any) -> httpx.AsyncClient:
     transport = httpx.ASGITransport(app, raise_app_exceptions=False)
@@ -175,6 +180,15 @@ async def running(
             for name, app in apps.items()
         }
         yield {name: manager.app for name, manager in managers.items()}
+
+
+async def fill(retriever: Any, name: str, *documents: Mapping[str, Any]) -> None:
+    """Make a collection of these documents."""
+    transport = httpx.ASGITransport(retriever)
+    async with httpx.AsyncClient(transport=transport, base_url="http://retriever", timeout=60) as client:
+        assert (await client.put(f"/collections/{name}", json={})).status_code == 201
+        reply = await client.post(f"/collections/{name}/documents", json={"documents": documents})
+        assert reply.json()["added"] == len(documents)
 
 
 @pytest.fixture

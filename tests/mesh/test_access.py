@@ -1,5 +1,6 @@
 """Who may read what, as an attacker sees it: every route with every kind of key, and no key's documents by any door."""
 
+import itertools
 import json
 import re
 from collections.abc import AsyncIterator, Mapping
@@ -9,7 +10,6 @@ from typing import Any
 import httpx
 import httpx2
 import pytest
-from asgi_lifespan import LifespanManager
 from fastapi import APIRouter
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
@@ -17,11 +17,9 @@ from mcp.client.streamable_http import streamable_http_client
 from proto.collections import Filter
 from services.gateway import access, app
 from services.gateway.access import OWNER, RULES, Scope
-from services.gateway.keys import Key, digest, write
 from services.gateway.settings import GatewaySettings
-from services.retriever.app import create_app as create_retriever
-from services.retriever.settings import RetrieverSettings
-from tests.mesh.conftest import Services, alone
+from tests.keys import bearer, write_keys
+from tests.mesh.conftest import Services, alone, fill
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
@@ -45,36 +43,25 @@ QUERY = "which words open the vault of the harbour office?"
 
 
 @pytest.fixture(scope="module")
-async def retriever(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Any]:
-    """Two collections: `safe`, and `notes` with documents of two teams and of none."""
-    made = create_retriever(
-        RetrieverSettings(qdrant_path=tmp_path_factory.mktemp("collections"), page_workers=1, threads=1)
-    )
-    async with LifespanManager(made, startup_timeout=300, shutdown_timeout=120) as manager:
-        transport = httpx.ASGITransport(manager.app)
-        async with httpx.AsyncClient(transport=transport, base_url="http://retriever", timeout=60) as client:
-            for name in ("notes", "safe"):
-                assert (await client.put(f"/collections/{name}", json={})).status_code == 201
-            for (name, document, team), text in TEXTS.items():
-                fields = {"team": team} if team else {}
-                body = {"documents": [{"id": document, "title": f"{name} {document}", "text": text, "fields": fields}]}
-                assert (await client.post(f"/collections/{name}/documents", json=body)).json()["added"] == 1
-        yield manager.app
-
-
-@pytest.fixture(scope="module")
-def services(retriever: Any) -> Services:
-    """The retriever and a careless generator, that says what it is shown; nothing else is there."""
+async def services(running: dict[str, Any]) -> Services:
+    """The retriever, with collections of documents of two teams and of none, and a careless generator, that says what
+    it is shown; nothing else is there."""
+    for collection in ("notes", "safe"):
+        documents = [
+            {"id": id, "title": f"{name} {id}", "text": text, "fields": {"team": team} if team else {}}
+            for (name, id, team), text in TEXTS.items()
+            if name == collection
+        ]
+        await fill(running["retriever"], collection, *documents)
     return alone(
-        lambda body: next((text for text in TEXTS.values() if text in str(body["messages"])), "no"), retriever=retriever
+        lambda body: next((text for text in TEXTS.values() if text in str(body["messages"])), "no"),
+        retriever=running["retriever"],
     )
 
 
 @pytest.fixture(scope="module")
 def keys(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    file = tmp_path_factory.mktemp("keys") / "keys"
-    write(file, tuple(Key(name, digest(f"cm_{name}"), scope=scope) for name, scope in KEYS.items()))
-    return file
+    return write_keys(tmp_path_factory.mktemp("keys") / "keys", KEYS)
 
 
 @pytest.fixture
@@ -83,26 +70,8 @@ async def gateway(services: Services, keys: Path) -> AsyncIterator[httpx.AsyncCl
         yield client
 
 
-@pytest.fixture(scope="module")
-async def with_page(services: Services, keys: Path) -> AsyncIterator[httpx.AsyncClient]:
-    """A gateway with all routes, for those who are let in to do nothing."""
-    async with services.gateway(api_keys_file=keys, page=True) as client:
-        yield client
-
-
-def bearer(key: str) -> dict[str, str]:
-    return {"authorization": f"Bearer cm_{key}"} if key else {}
-
-
 async def post(gateway: httpx.AsyncClient, key: str, path: str, **body: Any) -> httpx.Response:
     return await gateway.post(path, json=body, headers=bearer(key))
-
-
-def all_routes() -> list[tuple[str, str]]:
-    """Every operation of the OpenAPI document, and what it leaves out."""
-    made = app.create_app(GatewaySettings())
-    documented = {(method.upper(), path) for path, methods in made.openapi()["paths"].items() for method in methods}
-    return sorted(documented | {item for item in access.operations(made.routes) if item[0] != "HEAD"})
 
 
 def address(path: str) -> str:
@@ -117,21 +86,21 @@ def test_a_route_without_a_rule_does_not_start(monkeypatch: pytest.MonkeyPatch) 
         app.create_app(GatewaySettings())
 
 
-@pytest.mark.parametrize(("method", "path"), all_routes())
-async def test_every_route_asks_for_the_right_of_its_rule(with_page: httpx.AsyncClient, method: str, path: str) -> None:
-    right = RULES[next(rule for rule in RULES if rule[0] == method and address(rule[1]) == address(path))]
-    for key in ("", "wrong", *KEYS):
-        # A body that no route takes, so that what is let in does nothing.
-        headers = bearer(key) | {"accept": "application/json"}
-        status = (await with_page.request(method, address(path), content=b"[", headers=headers)).status_code
-        if right is None:
-            assert status not in (401, 403), key
-        elif key in ("", "wrong"):
-            assert status == 401, key
-        elif right in KEYS[key].rights:
-            assert status not in (401, 403), key
-        else:
-            assert status == 403, key
+async def test_every_route_asks_for_the_right_of_its_rule(services: Services, keys: Path) -> None:
+    made = app.create_app(GatewaySettings())
+    # Every operation of the OpenAPI document, and what it leaves out.
+    documented = {(method.upper(), path) for path, methods in made.openapi()["paths"].items() for method in methods}
+    routes = documented | {item for item in access.operations(made.routes) if item[0] != "HEAD"}
+    async with services.gateway(api_keys_file=keys, page=True) as gateway:
+        for (method, path), key in itertools.product(routes, ("", "wrong", *KEYS)):
+            right = RULES[next(rule for rule in RULES if rule[0] == method and address(rule[1]) == address(path))]
+            # A body that no route takes, so that what is let in does nothing.
+            headers = bearer(key) | {"accept": "application/json"}
+            status = (await gateway.request(method, address(path), content=b"[", headers=headers)).status_code
+            if right is None or (key in KEYS and right in KEYS[key].rights):
+                assert status not in (401, 403), (method, path, key)
+            else:
+                assert status == (403 if key in KEYS else 401), (method, path, key)
 
 
 @pytest.mark.parametrize(
@@ -158,7 +127,7 @@ async def test_every_route_asks_for_the_right_of_its_rule(with_page: httpx.Async
 async def test_pages_of_other_sites_reach_no_gateway_without_a_key(
     services: Services, headers: dict[str, str], status: int
 ) -> None:
-    async with services.gateway(hosts="crag.example, other.example:8443,[2001:db8::1]") as gateway:
+    async with services.usual(hosts="crag.example, other.example:8443,[2001:db8::1]") as gateway:
         for method, path in (("GET", "/strategies"), ("POST", "/answer"), ("POST", "/mcp")):
             reply = await gateway.request(method, path, content=b"[", headers=headers)
             assert (reply.status_code == 403) is (status == 403), (path, reply.text)

@@ -15,7 +15,7 @@ from openai.types import Batch
 from sqlalchemy import create_engine
 
 from services.gateway.batches.tables import SCHEMA
-from services.gateway.keys import Key, digest, write
+from tests.keys import write_keys
 from tests.mesh.conftest import LIGHTHOUSE, Services
 
 pytestmark = pytest.mark.anyio
@@ -164,11 +164,8 @@ async def test_a_cancelled_batch_keeps_what_it_has(services: Services, door: Doo
 async def test_a_key_sees_its_own_alone_and_asks_as_it_may_now(
     services: Services, database: str, tmp_path: Path
 ) -> None:
-    keys = tmp_path / "keys"
-    ann, bob = Key("ann", digest("cm_ann")), Key("bob", digest("cm_bob"))
-    write(keys, (ann, bob))
-    given = {"batches_database": database, "api_keys_file": keys, "batches_mib": 1}
-    async with services.gateway_app(**given) as app:
+    keys = write_keys(tmp_path / "keys", ("ann", "bob"))
+    async with services.gateway_app(batches_database=database, api_keys_file=keys, batches_mib=1) as app:
         door = Door(app)
         hers, his = door.client("cm_ann"), door.client("cm_bob")
         batch = await begin(hers, requests(1))

@@ -73,7 +73,7 @@ async def test_the_generic_confidence_weighs_whom_nothing_was_fitted_on(
 ) -> None:
     monkeypatch.setattr(confidence, "load", lambda: {"generic": support(0.5, "support", "logprob_mean_rank")})
     services.generator.adapters = ["answer"]
-    async with services.gateway() as gateway:
+    async with services.usual() as gateway:
         services.generator.reply = lambda _: "Jonas Berg"
         body = await answered(gateway)
         services.generator.reply = lambda _: "Marta Lindqvist"
@@ -92,7 +92,7 @@ async def test_a_file_takes_effect_without_a_restart_and_a_broken_one_breaks_not
     folder.mkdir()
     (folder / "broken.json").write_text("{")
     services.generator.reply = lambda _: "Jonas Berg"
-    async with services.gateway(confidence_dir=folder) as gateway:
+    async with services.usual(confidence_dir=folder) as gateway:
         ready = await gateway.get("/readyz")
         assert (ready.status_code, ready.json()["ready"]) == (200, True)
         assert "broken.json: not JSON" in ready.json()["detail"]
@@ -116,7 +116,7 @@ async def test_caution_is_a_setting(
     model = model.model_copy(update={"answer": model.answer.model_copy(update={"thresholds": lines})})
     monkeypatch.setattr(confidence, "load", lambda: {"fake": model})
     services.generator.reply = lambda _: "Marta Lindqvist"
-    async with services.gateway(caution=caution) as gateway:
+    async with services.usual(caution=caution) as gateway:
         assert (await answered(gateway))["kind"] == kind
         assert (await gateway.get("/services")).json()["confidence"]["caution"] == caution
 
@@ -126,7 +126,7 @@ async def test_a_request_has_every_answer_with_all_signals_that_a_server_has(ser
     generator = services.generator
     generator.logprobs = generator.samples = generator.tokenizer = not bare
     generator.reply = lambda body: "yes" if "structured_outputs" in body else "Jonas Berg"
-    async with services.gateway() as gateway:
+    async with services.usual() as gateway:
         body = await answered(gateway, every_answer=True)
         usual = await answered(gateway)
         wrong = await gateway.post("/answer", json=QUESTION | {"every_answer": "perhaps"})
@@ -172,7 +172,7 @@ async def test_any_server_is_calibrated_and_then_weighed(
     monkeypatch.setattr(fitting, "COSTLY", {})
     generator = services.generator
     folder = tmp_path / "confidence"
-    async with services.gateway(confidence_dir=folder, classify_cap_s=2) as gateway:
+    async with services.usual(confidence_dir=folder) as gateway:
         transport = Through(gateway)
         target = made_up.Target("http://gateway", "", "fake", tmp_path / "work")
         # No time: it is written what is to be asked, and nothing is asked.
@@ -220,7 +220,7 @@ async def test_a_generator_that_changes_meanwhile_is_noticed(
     services: Services, questions: bytes, tmp_path: Path
 ) -> None:
     (tmp_path / made_up.QUESTIONS).write_bytes(questions)
-    async with services.gateway() as gateway:
+    async with services.usual() as gateway:
         target = made_up.Target("http://gateway", "", "another", tmp_path)
         with pytest.raises(BadRun, match="another was asked, and now fake answers"):
             await made_up.ask(target, MeshUrls(), minutes=0, concurrency=1, transport=Through(gateway))
@@ -230,6 +230,6 @@ async def test_a_gateway_that_looks_elsewhere_is_named(
     services: Services, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(made_up, "IN_EFFECT_S", 0.05)
-    async with services.gateway() as gateway:
+    async with services.usual() as gateway:
         target = made_up.Target("http://gateway", "", "fake", tmp_path)
         assert "no confidence is fitted" in await made_up.in_effect(target, "digest", transport=Through(gateway))

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 import cragmesh_client
 from cragmesh_client import AsyncClient, Client, Filter
-from services.gateway.keys import Key, digest, write
+from tests.keys import write_keys
 from tests.mesh.conftest import LIGHTHOUSE, Services, alone
 
 pytestmark = pytest.mark.anyio
@@ -28,10 +28,15 @@ def services() -> Services:
     return alone(lambda _: "Marta Lindqvist")
 
 
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Has the keys and the feedback of the gateway."""
+    return write_keys(tmp_path_factory.mktemp("client") / "keys", ("alice",)).parent
+
+
 @pytest.fixture
-async def transport(services: Services, tmp_path: Path) -> AsyncIterator[httpx.AsyncBaseTransport]:
-    write(tmp_path / "keys", (Key("alice", digest("cm_alice")), Key("slow", digest("cm_slow"), per_minute=6)))
-    async with services.gateway_app(api_keys_file=tmp_path / "keys", feedback_dir=tmp_path / "feedback") as app:
+async def transport(services: Services, folder: Path) -> AsyncIterator[httpx.AsyncBaseTransport]:
+    async with services.usual_app(api_keys_file=folder / "keys", feedback_dir=folder / "feedback") as app:
         yield httpx.ASGITransport(app, raise_app_exceptions=False)
 
 
@@ -39,7 +44,7 @@ def client(transport: httpx.AsyncBaseTransport, key: str = "cm_alice", **options
     return AsyncClient("http://gateway", api_key=key, transport=transport, **options)
 
 
-async def test_an_answer_its_stages_and_a_verdict(transport: httpx.AsyncBaseTransport, tmp_path: Path) -> None:
+async def test_an_answer_its_stages_and_a_verdict(transport: httpx.AsyncBaseTransport, folder: Path) -> None:
     async with client(transport) as mesh:
         answer = await mesh.answer(QUERY, evidence=["Marta Lindqvist designed it."], strategy="naive-rag")
         assert (answer.answer, answer.kind) == ("Marta Lindqvist", "answer")
@@ -49,11 +54,11 @@ async def test_an_answer_its_stages_and_a_verdict(transport: httpx.AsyncBaseTran
         assert {type(event) for event in events[:-1]} == {cragmesh_client.StageEvent}
         assert (await mesh.feedback(answer, "right")).kept_days == 30
         assert {item.name for item in (await mesh.strategies()).strategies} >= {"adaptive", "naive-rag"}
-    assert QUERY in next((tmp_path / "feedback").iterdir()).read_text()
+    assert QUERY in next((folder / "feedback").iterdir()).read_text()
 
 
 async def test_what_is_refused_is_raised_by_its_kind(transport: httpx.AsyncBaseTransport) -> None:
-    async with client(transport) as mesh:
+    async with client(transport, retries=0) as mesh:
         with pytest.raises(cragmesh_client.Invalid) as refused:
             await mesh.answer(QUERY, strategy="none")
         assert [error.field for error in refused.value.problem.errors] == ["strategy"]
@@ -166,15 +171,6 @@ async def test_patience_ends_with_the_retries_and_with_the_calls_time(
         with pytest.raises(cragmesh_client.Overloaded) as refused:
             await mesh.answer(QUERY)
     assert (busy.calls, refused.value.retry_after_s) == (calls, float(asked[0]))
-
-
-async def test_a_key_over_its_rate_hears_when_to_come_again(transport: httpx.AsyncBaseTransport) -> None:
-    async with client(transport, "cm_slow", retries=0) as mesh:
-        await mesh.answer(QUERY, strategy="closed-book")
-        with pytest.raises(cragmesh_client.Overloaded) as refused:
-            await mesh.answer(QUERY, strategy="closed-book")
-    assert refused.value.retry_after_s
-    assert refused.value.retry_after_s >= 1
 
 
 class Library:

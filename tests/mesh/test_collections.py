@@ -5,13 +5,9 @@ from typing import Any
 
 import httpx
 import pytest
-from asgi_lifespan import LifespanManager
 
 from services.gateway.strategies import STRATEGIES
-from services.retriever.app import create_app
-from services.retriever.settings import RetrieverSettings
-from tests.mesh.conftest import BAKERY, Services
-from tests.mesh.fakes import Faulty
+from tests.mesh.conftest import BAKERY, Services, fill
 
 pytestmark = pytest.mark.anyio
 
@@ -26,20 +22,12 @@ WINDMILL = {
 
 
 @pytest.fixture(scope="module")
-async def retriever(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Any]:
-    app = create_app(RetrieverSettings(qdrant_path=tmp_path_factory.mktemp("collections"), page_workers=1, threads=1))
-    async with LifespanManager(app, startup_timeout=300, shutdown_timeout=120) as manager:
-        transport = httpx.ASGITransport(manager.app)
-        async with httpx.AsyncClient(transport=transport, base_url="http://retriever", timeout=60) as client:
-            assert (await client.put("/collections/village", json={})).status_code == 201
-            reply = await client.post("/collections/village/documents", json={"documents": [WINDMILL]})
-            assert reply.json()["added"] == 1
-        yield manager.app
+async def village(running: dict[str, Any]) -> None:
+    await fill(running["retriever"], "village", WINDMILL)
 
 
 @pytest.fixture
-async def gateway(services: Services, retriever: Any) -> AsyncIterator[httpx.AsyncClient]:
-    services.faults["retriever"] = Faulty(retriever)
+async def gateway(services: Services, village: None) -> AsyncIterator[httpx.AsyncClient]:
     services.generator.reply = lambda _: "Pieter Aalbers"
     async with services.usual(abstain=False) as client:
         yield client
@@ -52,7 +40,7 @@ async def answered(gateway: httpx.AsyncClient, **body: Any) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize("strategy", [item.name for item in STRATEGIES if item.name != "closed-book"])
+@pytest.mark.parametrize("strategy", [name for name in STRATEGIES if name != "closed-book"])
 async def test_every_strategy_answers_from_a_collection(
     gateway: httpx.AsyncClient, services: Services, strategy: str
 ) -> None:
@@ -82,23 +70,7 @@ async def test_given_evidence_stands_for_both(gateway: httpx.AsyncClient) -> Non
     assert "search" not in found["timings"]
 
 
-async def test_a_collection_that_is_not_there_is_named(gateway: httpx.AsyncClient) -> None:
-    found = await answered(gateway, strategy="naive-rag", collection="town")
-    assert {"stage": "retriever", "reason": "error", "detail": "there is no collection 'town'"} in found["degraded"]
-    assert found["kind"] in ("answer", "unknown")
-
-
-async def test_a_failing_retriever_costs_the_collection_alone(gateway: httpx.AsyncClient, services: Services) -> None:
-    services.faults["retriever"].fault = "killed"
-    found = await answered(gateway, strategy="naive-rag")
-    assert "retriever" in {item["stage"] for item in found["degraded"]}
-
-
-@pytest.mark.parametrize(
-    ("field", "value"), [("encoders", ["word2vec"]), ("shards", 2), ("replicas", 2), ("encoder", ["all-MiniLM-L6-v2"])]
-)
-async def test_what_a_collection_cannot_be_built_with_is_named(
-    gateway: httpx.AsyncClient, field: str, value: Any
-) -> None:
-    reply = await gateway.put("/collections/town", json={field: value})
-    assert (reply.status_code, [error["field"] for error in reply.json()["errors"]]) == (422, [field])
+async def test_what_a_collection_cannot_be_built_with_is_named(gateway: httpx.AsyncClient) -> None:
+    for field, value in {"encoders": ["word2vec"], "shards": 2, "replicas": 2}.items():
+        reply = await gateway.put("/collections/town", json={field: value})
+        assert (reply.status_code, [error["field"] for error in reply.json()["errors"]]) == (422, [field])

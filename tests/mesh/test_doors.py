@@ -15,6 +15,7 @@ from structlog.testing import capture_logs
 from lab.goldens import virtual
 from lab.goldens.cases import load
 from lab.goldens.strategies import NAMES, SERVICES
+from proto.base import MAX_PAGE_CHARS
 from services.gateway.access import RULES
 from services.gateway.mcp.door import MAX_BODY
 from tests.mesh.doors import (
@@ -186,14 +187,20 @@ async def test_a_field_that_is_refused_is_named_with_its_limit() -> None:
     fields: list[tuple[dict[str, Any], str, str]] = [
         ({"query": None}, "query", "a string"),
         ({"query": "x" * 2_001}, "query", "at most 2000 characters"),
+        ({"query": "   "}, "query", "at least 1 character"),
+        ({"query_time": "yesterday"}, "query_time", ""),
+        ({"strategy": "magic"}, "strategy", "one of adaptive, "),
         ({"budget_s": 31}, "budget_s", "at most 30"),
         ({"budget_s": float("nan")}, "budget_s", "a finite number"),
         ({"trace": "often"}, "trace", "true or false"),
         ({"search_results": 5}, "search_results", "a list"),
         ({"search_results": [{}] * 51}, "search_results", "at most 50 items"),
         ({"search_results": [{"page_name": 5}]}, "search_results.0.page_name", "a string"),
+        ({"search_results": [{"page_result": "x" * (MAX_PAGE_CHARS + 1)}]}, "search_results.0.page_result", "at most"),
         ({"filters": [{"field": "year", "equals": []}]}, "filters.0.equals", "a string or a whole number or a number"),
         ({"options": {"rerank_kk": 5}}, "options.rerank_kk", ""),
+        ({"options": {"recall_k": 201}}, "options.recall_k", "at most 200"),
+        ({"options": {"extractor": "regex"}}, "options.extractor", "'"),
         ({"options": {"rerank_k": 5}, "strategy": "closed-book"}, "options.rerank_k", "no option at all"),
     ]
     async with opened() as gateway:
@@ -201,6 +208,7 @@ async def test_a_field_that_is_refused_is_named_with_its_limit() -> None:
             reply = await gateway.ask(Door("POST", "/answer", {"query": QUERY} | body))
             (error,) = reply.json["errors"]
             assert (reply.status, error["field"]) == (422, field), error
+            assert error["message"], error
             assert error["limit"].startswith(limit), error
         messages: list[tuple[Any, str, str]] = [
             ([], "messages", "at least 1 item"),
@@ -226,7 +234,9 @@ async def test_a_rate_is_told_in_each_doors_own_form() -> None:
             assert reply.status == 429, name
             assert 0 < int(reply.headers["retry-after"]) <= 60, name
             assert "a minute" in refusal(door, reply), name
-            assert (await gateway.ask(door)).status == 401, name
+            unknown = await gateway.ask(door)
+            assert unknown.status == 401, name
+            assert not door.path.startswith("/v1/") or unknown.json["error"]["code"] == "invalid_api_key"
 
 
 @virtually

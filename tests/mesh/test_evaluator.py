@@ -132,17 +132,6 @@ async def test_a_mesh_is_asked_and_judged(services: Services, gateway: httpx.Asy
     assert summary.usage["llm_calls"] == 1
 
 
-async def test_a_finished_run_asks_nothing_again(
-    services: Services, gateway: httpx.AsyncClient, tmp_path: Path
-) -> None:
-    services.generator.reply = reply
-    await runs.run(order(tmp_path), None, transport=Through(gateway))
-    asked = len(services.generator.requests)
-    again = await runs.run(order(tmp_path), None, transport=Through(gateway))
-    assert (again.earlier, again.asked) == (5, 0)
-    assert len(services.generator.requests) == asked
-
-
 async def test_a_service_that_is_down_is_seen_in_the_report(
     services: Services, gateway: httpx.AsyncClient, tmp_path: Path
 ) -> None:
@@ -155,21 +144,10 @@ async def test_a_service_that_is_down_is_seen_in_the_report(
     assert any(name.startswith("reranker=") for name in summary.reasons)
 
 
-async def test_a_busy_gateway_is_asked_again(services: Services, tmp_path: Path) -> None:
-    services.generator.reply = reply
-    services.generator.seconds = 0.2
-    async with services.gateway(gateway_max_in_flight=1) as busy:
-        ordered = order(tmp_path, concurrency=4)
-        progress = await runs.run(ordered, None, transport=Through(busy))
-    assert (progress.asked, progress.failed) == (5, 0)
-    _, lines = await asyncio.to_thread(judged, ordered.folder)
-    assert max(line.attempts for line in lines.values()) > 1
-
-
 async def test_what_cannot_be_asked_is_named(services: Services, gateway: httpx.AsyncClient, tmp_path: Path) -> None:
     with pytest.raises(BadRun, match="no strategy 'none': there are "):
         await runs.run(order(tmp_path, strategy="none"), None, transport=Through(gateway))
-    async with services.gateway(api_key="secret") as locked:
+    async with services.usual(api_key="secret") as locked:
         with pytest.raises(BadRun, match="HTTP 401"):
             await runs.run(order(tmp_path), None, transport=Through(locked))
         progress = await runs.run(order(tmp_path, api_key="secret"), None, transport=Through(locked))

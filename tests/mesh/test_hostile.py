@@ -1,14 +1,16 @@
 """Hostile pages through the whole mesh: a normal answer, at most a page in `degraded`, never a stuck worker."""
 
 import time
+from collections.abc import AsyncIterator
 
 import httpx
 import pytest
 
-from tests.mesh.conftest import LATE_S, LIGHTHOUSE, Services, missing
+from tests.mesh.conftest import LATE_S, LIGHTHOUSE, Services, answer_to, missing
 
 pytestmark = pytest.mark.anyio
 
+QUESTION = {"query": "Who designed the harbour lighthouse?"}
 MIB = 1024 * 1024
 PAGES = {
     "nested": "<div>" * 50_000 + "deep" + "</div>" * 50_000,
@@ -28,22 +30,25 @@ PAGES = {
 }
 
 
+@pytest.fixture
+async def gateway(services: Services) -> AsyncIterator[httpx.AsyncClient]:
+    # A busy machine takes longer for so much text than a user waits for it.
+    async with services.usual(rerank_cap_s=20, read_cap_s=20) as client:
+        yield client
+
+
 @pytest.mark.parametrize("name", PAGES)
-async def test_a_hostile_page_costs_itself_at_most(services: Services, gateway: httpx.AsyncClient, name: str) -> None:
+async def test_a_hostile_page_costs_itself_at_most(gateway: httpx.AsyncClient, name: str) -> None:
     assert len(PAGES[name]) <= 4 * MIB
     results = [{"page_name": "hostile", "page_result": PAGES[name]}, LIGHTHOUSE]
-    question = {"query": "Who designed the harbour lighthouse?", "search_results": results, "budget_s": 20}
     began = time.monotonic()
-    reply = await gateway.post("/answer", json=question)
+    body = await answer_to(gateway, QUESTION | {"search_results": results, "budget_s": 20})
     assert time.monotonic() - began < 20 + LATE_S
-    body = reply.json()
-    assert reply.status_code == 200
     assert any("Marta Lindqvist" in citation["text"] for citation in body["citations"])
     assert {item["stage"] for item in missing(body)} <= {"page:0"}
 
 
 async def test_the_workers_are_well_afterwards(gateway: httpx.AsyncClient) -> None:
-    question = {"query": "Who designed the harbour lighthouse?", "search_results": [LIGHTHOUSE]}
-    body = (await gateway.post("/answer", json=question)).json()
+    body = await answer_to(gateway, QUESTION | {"search_results": [LIGHTHOUSE]})
     assert missing(body) == []
     assert body["answer"] == "Paris"

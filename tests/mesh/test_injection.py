@@ -16,7 +16,7 @@ from tests.mesh.conftest import Services
 pytestmark = pytest.mark.anyio
 
 ATTACKS = load_attacks()
-NAMES = sorted(strategy.name for strategy in STRATEGIES)
+NAMES = sorted(STRATEGIES)
 # Where a strategy hands on a text as it came, these show it: fences, invisible characters and control tokens, in a
 # passage, a title, a snippet, a row of the graph and the question. What else a page holds is the same to all of them.
 BREAKING = {"08", "10", "18", "22", "24", "39", "40"}

@@ -11,10 +11,8 @@ from mcp import Client, MCPError
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import INVALID_PARAMS
 
-from proto.collections import CollectionInfo, Collections, SearchHit, SearchResponse
 from services.gateway.mcp.door import MAX_BODY
-from services.gateway.mesh import Mesh, NoCollection
-from tests.mesh.conftest import Services
+from tests.mesh.conftest import Services, fill
 
 pytestmark = pytest.mark.anyio
 
@@ -40,21 +38,16 @@ async def test_its_address_may_end_in_a_slash(services: Services) -> None:
         assert len((await one.list_tools()).tools) == 3
 
 
-async def test_an_agent_asks_a_question(services: Services, client: Client) -> None:
-    services.generator.reply = lambda _: "Paris"
+@pytest.mark.parametrize(("said", "kind"), [("Paris", "answer"), ("i don't know", "unknown")])
+async def test_an_answer_and_an_abstention_are_no_errors(
+    services: Services, client: Client, said: str, kind: str
+) -> None:
+    services.generator.reply = lambda _: said
     result = await client.call_tool("answer", {"question": "What is the capital of France?", "strategy": "closed-book"})
     assert not result.is_error
     assert result.structured_content
-    assert result.structured_content["answer"] == "Paris"
-    assert result.structured_content["kind"] == "answer"
-
-
-async def test_an_abstention_is_no_error(services: Services, client: Client) -> None:
-    services.generator.reply = lambda _: "i don't know"
-    result = await client.call_tool("answer", {"question": "Who wrote the town's anthem?", "strategy": "closed-book"})
-    assert not result.is_error
-    assert result.structured_content
-    assert (result.structured_content["kind"], result.structured_content["sources"]) == ("unknown", [])
+    told = {name: result.structured_content[name] for name in ("answer", "kind", "sources")}
+    assert told == {"answer": said, "kind": kind, "sources": []}
 
 
 async def test_the_tools_and_what_they_take_are_listed(client: Client) -> None:
@@ -75,77 +68,43 @@ async def test_facts_are_looked_up_in_the_graph(client: Client) -> None:
         assert "Christopher Nolan" in result.structured_content["facts"]
 
 
-async def test_a_collection_is_searched_and_listed(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def search(_mesh: Mesh, collection: str, request: Any, *, allow_s: float) -> SearchResponse:
-        assert allow_s > 0
-        hit = SearchHit(id="d1", title=collection, text=f"about {request.queries[0]}", score=0.5)
-        return SearchResponse(hits=(hit,) * request.top_n)
-
-    notes = CollectionInfo(name="notes", chunked=True, documents=2, points=9, backend="local")
-
-    async def collections(_mesh: Mesh, *, allow_s: float) -> Collections:
-        assert allow_s > 0
-        return Collections(collections=(notes,))
-
-    async def collection(_mesh: Mesh, name: str, *, allow_s: float) -> CollectionInfo:
-        assert allow_s > 0
-        if name != "notes":
-            raise NoCollection(name)
-        return notes
-
-    monkeypatch.setattr(Mesh, "search", search)
-    monkeypatch.setattr(Mesh, "collections", collections)
-    monkeypatch.setattr(Mesh, "collection", collection)
-    result = await client.call_tool("search", {"query": "lighthouses", "collection": "notes", "top_n": 2})
+async def test_a_collection_is_searched_and_listed(client: Client, running: dict[str, Any]) -> None:
+    texts = ("The lighthouse is lit at dusk.", "The ferry leaves at seven.", "The bakery is closed.")
+    await fill(running["retriever"], "agents", *({"id": text, "text": text} for text in texts))
+    result = await client.call_tool("search", {"query": "lighthouses", "collection": "agents", "top_n": 2})
     assert result.structured_content
-    assert [hit["text"] for hit in result.structured_content["hits"]] == ["about lighthouses"] * 2
+    hits = result.structured_content["hits"]
+    assert (len(hits), hits[0]["document"], hits[0]["text"]) == (2, texts[0], texts[0])
     listed = await client.read_resource("cragmesh://collections")
-    assert json.loads(listed.contents[0].text)["collections"][0]["name"] == "notes"  # type: ignore[union-attr]
-    one = await client.read_resource("cragmesh://collections/notes")
-    assert json.loads(one.contents[0].text)["points"] == 9  # type: ignore[union-attr]
+    infos = json.loads(listed.contents[0].text)["collections"]  # type: ignore[union-attr]
+    assert "agents" in {info["name"] for info in infos}
+    one = await client.read_resource("cragmesh://collections/agents")
+    assert json.loads(one.contents[0].text)["points"] == 3  # type: ignore[union-attr]
     for absent in ("secret", "x" * 99, "no%20name"):
         with pytest.raises(MCPError, match="no collection") as missing:
             await client.read_resource(f"cragmesh://collections/{absent}")
         assert missing.value.code == INVALID_PARAMS
 
 
-async def test_what_is_out_of_bounds_is_said(client: Client) -> None:
-    wrong: list[tuple[str, dict[str, Any]]] = [
-        ("answer", {"question": ""}),
-        ("answer", {"question": "x" * 2_001}),
-        ("answer", {"question": "who?", "budget_s": 31}),
-        ("answer", {"question": "who?", "collection": "../retrieve?"}),
-        ("search", {"query": "who?", "collection": "notes", "top_n": 21}),
-        ("search", {"query": "who?", "collection": "../retrieve?"}),
-        ("kg", {"question": "who?", "domain": "not a domain"}),
-        ("answer", {"question": "who?", "strategy": "none"}),
-    ]
-    for tool, arguments in wrong:
-        result = await client.call_tool(tool, arguments)
-        assert result.is_error, arguments
-    assert "one of adaptive" in result.content[0].text  # type: ignore[union-attr]
-
-
-@pytest.mark.parametrize(
-    ("tool", "arguments", "text"),
-    [
+async def test_what_is_refused_is_named_in_words(client: Client) -> None:
+    equal = [{"field": "year", "equal": 1}]
+    wrong: list[tuple[str, dict[str, Any], str]] = [
         ("answer", {}, "question: is missing"),
         ("answer", {"question": " "}, "question: must have at least 1 character"),
+        ("answer", {"question": "x" * 2_001}, "question: must have at most 2000 characters"),
         ("answer", {"question": "who?", "budget_s": 31}, "budget_s: must be at most 30"),
-        (
-            "answer",
-            {"question": "who?", "filters": [{"field": "year", "equal": 1}]},
-            "filters.0.equal: there is no such",
-        ),
+        ("answer", {"question": "who?", "collection": "../retrieve?"}, "collection: must match"),
+        ("answer", {"question": "who?", "strategy": "none"}, "one of adaptive"),
+        ("answer", {"question": "who?", "filters": equal}, "filters.0.equal: there is no such"),
         ("answer", {"question": "who?", "filter": []}, "filter: there is no such field"),
         ("search", {"query": "who?", "collection": "notes", "top_n": 21}, "top_n: must be at most 20"),
+        ("search", {"query": "who?", "collection": "../retrieve?"}, "collection: must match"),
         ("kg", {"question": "who?", "domain": "cinema"}, "domain: there is no domain cinema: movie, finance"),
-    ],
-)
-async def test_what_is_refused_is_named_in_words(client: Client, tool: str, arguments: Any, text: str) -> None:
-    result = await client.call_tool(tool, arguments)
-    refusal = result.content[0].text  # type: ignore[union-attr]
-    assert (result.is_error, text in refusal, "pydantic" in refusal) == (True, True, False), refusal
+    ]
+    for tool, arguments, text in wrong:
+        result = await client.call_tool(tool, arguments)
+        refusal = result.content[0].text  # type: ignore[union-attr]
+        assert (result.is_error, text in refusal, "pydantic" in refusal) == (True, True, False), refusal
 
 
 async def test_a_collection_that_is_not_there_is_missing_by_name(services: Services, client: Client) -> None:

@@ -1,7 +1,6 @@
 """OpenAI's chat API, by OpenAI's own client, over the real mesh."""
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from typing import Any
 
 import httpx2
@@ -9,7 +8,7 @@ import openai
 import pytest
 from openai import AsyncOpenAI
 
-from proto.collections import MAX_COLLECTIONS, SearchHit, SearchResponse
+from proto.collections import MAX_COLLECTIONS
 from services.gateway.openai.wire import ChatMessage, ChatRequest, to_answer_request
 from tests.mesh.conftest import LIGHTHOUSE, Services
 
@@ -21,20 +20,14 @@ TOOLS: Any = [{"type": "function", "function": {"name": "f", "parameters": {}}}]
 PAGES = {"search_results": [LIGHTHOUSE | {"page_url": "https://example.org/lighthouse"}]}
 
 
-@asynccontextmanager
-async def connected(services: Services, **settings: Any) -> AsyncIterator[AsyncOpenAI]:
-    async with services.usual_app(**settings) as app:
+@pytest.fixture
+async def client(services: Services) -> AsyncIterator[AsyncOpenAI]:
+    async with services.usual_app() as app:
         transport = httpx2.ASGITransport(app, raise_app_exceptions=False)
         async with httpx2.AsyncClient(transport=transport, base_url="http://gateway/v1", timeout=60) as http:
             yield AsyncOpenAI(
                 api_key="sk-test", base_url="http://gateway/v1", http_client=http, max_retries=0, timeout=60
             )
-
-
-@pytest.fixture
-async def client(services: Services) -> AsyncIterator[AsyncOpenAI]:
-    async with connected(services) as one:
-        yield one
 
 
 def said(*contents: str) -> list[Any]:
@@ -76,19 +69,6 @@ async def test_a_stream_tells_its_stages_and_then_the_judged_answer(services: Se
     assert len({piece.id for piece in pieces}) == 1
 
 
-async def test_nulls_are_defaults(services: Services, client: AsyncOpenAI) -> None:
-    services.generator.reply = lambda _: "Marta Lindqvist"
-    nothing: Any = None
-    reply = await client.chat.completions.create(
-        model=MODEL,
-        messages=said(QUESTION),
-        stream=nothing,
-        stream_options={"include_usage": nothing},
-        extra_body=PAGES,
-    )
-    assert reply.choices[0].message.content == "Marta Lindqvist"
-
-
 def test_a_model_may_name_as_many_collections_as_a_question_may_have() -> None:
     names = [f"{number}{'x' * 62}" for number in range(MAX_COLLECTIONS)]
     request = ChatRequest(model=f"{MODEL}@{','.join(names)}", messages=[ChatMessage(role="user", content=QUESTION)])
@@ -114,26 +94,6 @@ async def test_every_strategy_is_a_model_whether_or_not_collections_are_known(
     assert (await client.models.retrieve("cragmesh/db3@notes")).id == "cragmesh/db3@notes"
 
 
-async def test_a_collection_goes_with_the_model(
-    services: Services, client: AsyncOpenAI, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    searched: list[str] = []
-
-    async def search(_mesh: Any, collection: str, *_: Any, **__: Any) -> Any:
-        searched.append(collection)
-        return SearchResponse(hits=(SearchHit(id="d1", title="Old town", text="Marta Lindqvist drew it.", score=1),))
-
-    async def require(*_: Any, **__: Any) -> None: ...
-
-    monkeypatch.setattr("services.gateway.mesh.Mesh.search", search)
-    monkeypatch.setattr("services.gateway.mesh.Mesh.require_collection", require)
-    services.generator.reply = lambda _: "Marta Lindqvist"
-    reply = await client.chat.completions.create(model=f"{MODEL}@notes", messages=said(QUESTION))
-    assert searched == ["notes"]
-    assert reply.choices[0].message.annotations
-    assert reply.choices[0].message.annotations[0].url_citation.url == "urn:cragmesh:document:d1"
-
-
 async def test_the_last_turn_is_condensed_with_those_before(services: Services, client: AsyncOpenAI) -> None:
     def reply(body: dict[str, Any]) -> str:
         condenses = "You rewrite questions." in body["messages"][0]["content"]
@@ -153,15 +113,6 @@ async def test_a_turn_that_stands_alone_costs_no_call(services: Services, client
         model="cragmesh/closed-book", messages=said("Hello!", "Hello.", "In which year did the Ardmoor bakery open?")
     )
     assert len(services.generator.requests) == before + 1
-
-
-async def test_a_generator_that_does_not_rewrite_leaves_both_questions(services: Services, client: AsyncOpenAI) -> None:
-    services.generator.reply = lambda body: "" if "You rewrite" in body["messages"][0]["content"] else "1901"
-    answered = await client.chat.completions.create(
-        model="cragmesh/closed-book", messages=said("Who designed the lighthouse?", "Marta Lindqvist", "Her birthday?")
-    )
-    query = (answered.model_extra or {})["cragmesh"]["query"]
-    assert query == "Who designed the lighthouse? Her birthday?"
 
 
 async def test_a_system_message_is_never_an_instruction(services: Services, client: AsyncOpenAI) -> None:
@@ -200,62 +151,37 @@ async def test_what_the_mesh_has_not_is_refused_in_words(
     assert "secret" not in caught.value.message
 
 
-async def test_tools_that_are_offered_are_not_called(services: Services, client: AsyncOpenAI) -> None:
-    services.generator.reply = lambda _: "Marta Lindqvist"
-    reply = await client.chat.completions.create(
-        model="cragmesh/closed-book", messages=said(QUESTION), tools=TOOLS, tool_choice="auto"
-    )
-    assert reply.choices[0].message.content == "Marta Lindqvist"
-    assert not reply.choices[0].message.tool_calls
-
-
-async def test_an_unknown_model_is_not_found(client: AsyncOpenAI) -> None:
-    for name in ("gpt-4o", "cragmesh/none", "other/adaptive"):
-        with pytest.raises(openai.NotFoundError, match="does not exist"):
-            await client.chat.completions.create(model=name, messages=said(QUESTION))
-    with pytest.raises(openai.NotFoundError, match="cragmesh/adaptive"):
-        await client.models.retrieve("gpt-4o")
-
-
-@pytest.mark.parametrize(
-    ("name", "why"),
-    [
-        ("cragmesh/adaptive@nope", "no collection 'nope'"),
-        ("cragmesh/adaptive@", "each with @collection behind it"),
-        ("cragmesh@,", "each with @collection behind it"),
-    ],
-)
-async def test_a_model_of_a_collection_that_is_not_there_is_not_found(
-    services: Services, client: AsyncOpenAI, name: str, why: str
+async def test_tools_that_are_offered_are_not_called_and_nulls_are_defaults(
+    services: Services, client: AsyncOpenAI
 ) -> None:
+    services.generator.reply = lambda _: "Marta Lindqvist"
+    for fields in (
+        {"tools": TOOLS, "tool_choice": "auto"},
+        {"stream": None, "stream_options": {"include_usage": None}},
+    ):
+        asked: dict[str, Any] = {"model": "cragmesh/closed-book", "messages": said(QUESTION)} | fields
+        message = (await client.chat.completions.create(**asked)).choices[0].message
+        assert (message.content, message.tool_calls) == ("Marta Lindqvist", None)
+
+
+async def test_a_model_or_a_collection_that_is_not_there_is_not_found(services: Services, client: AsyncOpenAI) -> None:
     async with services.client("retriever") as retriever:
         # Who comes first opens the store, which may take longer than a look-up may.
         await retriever.get("/collections")
-    with pytest.raises(openai.NotFoundError, match=why):
-        await client.models.retrieve(name)
-    for stream in (False, True):
-        with pytest.raises(openai.NotFoundError, match=why) as caught:
-            await client.chat.completions.create(model=name, messages=said(QUESTION), stream=stream)
-        assert (caught.value.param, caught.value.code) == ("model", "model_not_found")
+    unknown = {
+        "cragmesh/adaptive@nope": "no collection 'nope'",
+        **dict.fromkeys(("cragmesh/adaptive@", "cragmesh@,"), "each with @collection behind it"),
+        **dict.fromkeys(("gpt-4o", "cragmesh/none", "other/adaptive"), "does not exist: there are cragmesh/adaptive"),
+    }
+    for name, why in unknown.items():
+        with pytest.raises(openai.NotFoundError, match=why):
+            await client.models.retrieve(name)
+        for stream in (False, True):
+            with pytest.raises(openai.NotFoundError, match=why) as caught:
+                await client.chat.completions.create(model=name, messages=said(QUESTION), stream=stream)
+            assert (caught.value.param, caught.value.code) == ("model", "model_not_found")
     assert services.generator.requests == []
-
-
-async def test_a_name_that_no_collection_can_have_is_no_model(client: AsyncOpenAI) -> None:
+    # A name that no collection can have; of a question it is a field of its own.
     for names in ("../../retrieve", "Upper", ",".join("abcdefghi")):
         with pytest.raises(openai.NotFoundError, match="does not exist"):
             await client.models.retrieve(f"{MODEL}@{names}")
-
-
-async def test_without_the_retriever_a_collection_is_missing_and_no_model_is(
-    services: Services, client: AsyncOpenAI
-) -> None:
-    services.faults["retriever"].fault = "killed"
-    reply = await client.chat.completions.create(model=f"{MODEL}@nope", messages=said(QUESTION))
-    assert "retriever" in {item["stage"] for item in (reply.model_extra or {})["cragmesh"]["degraded"]}
-
-
-async def test_keys_are_those_of_the_gateway(services: Services) -> None:
-    async with connected(services, api_key="sk-other") as client:
-        with pytest.raises(openai.AuthenticationError) as caught:
-            await client.chat.completions.create(model=MODEL, messages=said(QUESTION))
-        assert caught.value.code == "invalid_api_key"

@@ -12,15 +12,13 @@ from proto.options import Options
 from proto.rerank import RerankRequest
 from proto.retrieve import RetrieveRequest
 from services.gateway.mesh import Mesh
-from services.gateway.settings import GatewaySettings
-from services.gateway.strategies import Strategy, load_strategies
+from services.gateway.strategies import STRATEGIES
 from tests.mesh import fakes
 from tests.mesh.conftest import BAKERY, LIGHTHOUSE, Services
 from tests.mesh.test_strategies import FAST, FILM, SHEEP, STABLE, SURE, ask, asked, prompt, script
 
 pytestmark = pytest.mark.anyio
 
-STRATEGIES: dict[str, Strategy] = load_strategies(GatewaySettings())
 TURNS_RETRIEVAL: dict[str, tuple[Any, Callable[[RetrieveRequest], Any]]] = {
     "extractor": ("trafilatura", lambda request: request.extractor),
     "chunker": ("passages", lambda request: request.chunker),
@@ -140,7 +138,7 @@ async def test_records_are_of_the_graph_that_is_off(
 
     monkeypatch.setattr(Mesh, "execute_kg", execute_kg)
     services.generator.reply = lambda _: "Inception"
-    async with services.gateway(db3_public_data=True) as gateway:
+    async with services.usual(db3_public_data=True) as gateway:
         body = await ask(gateway, strategy, FILM | {"search_results": [LIGHTHOUSE]}, options={"kg": "off"})
     assert {citation["source"] for citation in body["citations"]} == {"web"}
 
@@ -191,38 +189,27 @@ async def test_weknow_is_as_sure_as_told(services: Services, gateway: httpx.Asyn
     assert "self_assess" not in asked(services)
 
 
-@pytest.mark.parametrize(("samples", "counts"), [(None, [3]), (5, [5]), (0, [])])
-async def test_adaptive_draws_as_many_samples_as_told(
-    services: Services, gateway: httpx.AsyncClient, samples: int | None, counts: list[int]
-) -> None:
-    options = {} if samples is None else {"samples": samples}
-    await ask(gateway, "adaptive", STABLE, options=options, every_answer=True)
-    assert [body["n"] for body in services.generator.requests if body.get("n", 1) > 1] == counts
+async def test_adaptive_draws_as_many_samples_as_told(services: Services, gateway: httpx.AsyncClient) -> None:
+    for options in ({}, {"samples": 5}, {"samples": 0}):
+        await ask(gateway, "adaptive", STABLE, options=options, every_answer=True)
+    assert [body["n"] for body in services.generator.requests if body.get("n", 1) > 1] == [3, 5]
 
 
-@pytest.mark.parametrize("strategy", sorted(STRATEGIES))
-async def test_what_a_strategy_does_not_heed_is_refused(gateway: httpx.AsyncClient, strategy: str) -> None:
-    listed = {one["name"]: one["options"] for one in (await gateway.get("/strategies")).json()["strategies"]}
-    assert set(listed[strategy]) == STRATEGIES[strategy].options <= set(Options.model_fields)
+async def test_what_a_strategy_does_not_heed_is_refused(gateway: httpx.AsyncClient) -> None:
     values = {"samples": 2, "self_assessment": "low", "dynamism": False}
-    unheeded = {name: value for name, value in values.items() if name not in listed[strategy]}
-    reply = await gateway.post("/answer", json=STABLE | {"strategy": strategy, "options": unheeded})
-    assert reply.status_code == 422
-    assert {error["field"] for error in reply.json()["errors"]} == {f"options.{name}" for name in unheeded}
+    listed = (await gateway.get("/strategies")).json()["strategies"]
+    assert {one["name"] for one in listed} == STRATEGIES.keys()
+    assert [one["name"] for one in listed if one["default"]] == ["adaptive"]
+    for one in listed:
+        assert set(one["options"]) == STRATEGIES[one["name"]].options <= set(Options.model_fields)
+        unheeded = {name: value for name, value in values.items() if name not in one["options"]}
+        reply = await gateway.post("/answer", json=STABLE | {"strategy": one["name"], "options": unheeded})
+        assert reply.status_code == 422
+        assert {error["field"] for error in reply.json()["errors"]} == {f"options.{name}" for name in unheeded}
 
 
-@pytest.mark.parametrize(
-    "options", [{"recall_k": 0}, {"recall_k": 201}, {"context_tokens": 99}, {"extractor": "regex"}, {"samples": 9}]
-)
-async def test_bounds_are_named(gateway: httpx.AsyncClient, options: dict[str, Any]) -> None:
-    reply = await gateway.post("/answer", json=STABLE | {"strategy": "adaptive", "options": options})
-    assert reply.status_code == 422
-    assert reply.json()["errors"][0]["field"] == f"options.{next(iter(options))}"
-
-
-@pytest.mark.parametrize("strategy", sorted(STRATEGIES))
-def test_a_part_is_left_out_by_options_that_the_strategy_heeds(strategy: str) -> None:
-    one = STRATEGIES[strategy]
-    for options in one.parts.values():
-        assert options.given
-        assert options.given <= one.options
+def test_a_part_is_left_out_by_options_that_the_strategy_heeds() -> None:
+    for strategy in STRATEGIES.values():
+        for options in strategy.parts.values():
+            assert options.given
+            assert options.given <= strategy.options

@@ -61,22 +61,19 @@ def from_facts(body: dict[str, Any]) -> str:
     ],
 )
 async def test_a_question_finds_the_domain_that_it_belongs_to(mesh: Services, query: str, text: str) -> None:
-    async with mesh.client("kg") as kg:
-        body = (await kg.post("/kg/query", json={"query": query, "domain": "finance", "mode": "rules"})).json()
+    body = (await mesh.kg("query", query=query, domain="finance", mode="rules")).json()
     assert (body["status"], body["domain"]) == ("ok", "places"), body["program"]
     assert text in body["text"]
 
 
 async def test_what_it_does_not_know_stays_where_it_was(mesh: Services) -> None:
-    async with mesh.client("kg") as kg:
-        question = {"query": "who directed inception?", "domain": "movie", "mode": "rules"}
-        body = (await kg.post("/kg/query", json=question)).json()
+    body = (await mesh.kg("query", query="who directed inception?", domain="movie", mode="rules")).json()
     assert body["domain"] == "movie"
 
 
 async def test_the_gateway_answers_from_it(mesh: Services) -> None:
     mesh.generator.reply = from_facts
-    async with mesh.gateway(classify_cap_s=2) as gateway:
+    async with mesh.usual() as gateway:
         question = {"query": "What is the capital of Portugal?", "search_results": [LIGHTHOUSE]}
         body = (await gateway.post("/answer", json=question)).json()
     assert (body["answer"], body["source"], body["kg"]["domain"]) == ("Lisbon", "kg", "places")
@@ -86,9 +83,7 @@ async def test_the_gateway_answers_from_it(mesh: Services) -> None:
 async def test_a_model_writes_under_the_domains_grammar_and_without_an_adapter(mesh: Services) -> None:
     mesh.generator.adapters = ["kg-api"]
     mesh.generator.reply = lambda _: 'get_country("peru")["population"]'
-    async with mesh.client("kg") as kg:
-        question = {"query": "what is the headcount of peru", "domain": "places", "mode": "program"}
-        body = (await kg.post("/kg/query", json=question)).json()
+    body = (await mesh.kg("query", query="what is the headcount of peru", domain="places", mode="program")).json()
     asked = mesh.generator.requests[-1]
     assert "get_country(" in asked["structured_outputs"]["grammar"]
     assert "get_movie(" not in asked["structured_outputs"]["grammar"]
@@ -101,9 +96,7 @@ async def test_a_model_writes_under_the_domains_grammar_and_without_an_adapter(m
 async def test_a_model_writes_sql_where_rules_do_not_understand(mesh: Services) -> None:
     sql = "SELECT population FROM country WHERE name = 'Peru'"
     mesh.generator.reply = lambda body: "population" if "choice" in body["structured_outputs"] else sql
-    async with mesh.client("kg") as kg:
-        question = {"query": "how many souls dwell in peru", "domain": "places"}
-        body = (await kg.post("/kg/query", json=question)).json()
+    body = (await mesh.kg("query", query="how many souls dwell in peru", domain="places")).json()
     asked, checked = (request["messages"][-1]["content"] for request in mesh.generator.requests)
     assert "CREATE TABLE country" in asked
     assert "Found: population = 3" in checked
@@ -123,8 +116,7 @@ async def test_a_model_writes_sql_where_rules_do_not_understand(mesh: Services) 
 )
 async def test_a_question_belongs_to_the_domain_whose_texts_it_says(mesh: Services, query: str, domain: str) -> None:
     mesh.generator.reply = lambda _: "SELECT SUM(population) FROM country WHERE continent = 'South America'"
-    async with mesh.client("kg") as kg:
-        body = (await kg.post("/kg/query", json={"query": query, "domain": "movie"})).json()
+    body = (await mesh.kg("query", query=query, domain="movie")).json()
     assert body["domain"] == domain
     assert (body["status"] == "ok") == (domain == "places")
 
@@ -137,8 +129,7 @@ async def test_the_catalogue_lists_it(mesh: Services) -> None:
 
 
 async def test_a_domain_that_is_none_is_refused(mesh: Services) -> None:
-    async with mesh.client("kg") as kg:
-        reply = await kg.post("/kg/query", json={"query": "how high is it?", "domain": "mountains"})
+    reply = await mesh.kg("query", query="how high is it?", domain="mountains")
     assert reply.status_code == 422
     (error,) = reply.json()["errors"]
     assert error["field"] == "domain"

@@ -1,20 +1,13 @@
 """`POST /papers` over the real retriever and reranker: documents come in, the right one comes out first."""
 
-from collections.abc import AsyncIterator
-from typing import Any
-
-import httpx
 import pytest
-from asgi_lifespan import LifespanManager
 
 from lab.papers.collect import index
 from lab.papers.data import Text
-from lab.papers.in_process import mesh_of
+from services.gateway.mesh import Mesh
 from services.gateway.settings import GatewaySettings
-from services.retriever.app import create_app
-from services.retriever.settings import RetrieverSettings
-from tests.mesh.conftest import Services
-from tests.mesh.fakes import Faulty
+from services.kit.client import http_client
+from tests.mesh.conftest import HOSTS, Router, Services
 
 pytestmark = pytest.mark.anyio
 
@@ -45,39 +38,19 @@ TIDES = {"tides", "tides-in-print"}
 QUESTION = {"query": "Why are there <i>two</i> high waters a day?", "body": "<p>I live at the coast.</p>"}
 
 
-@pytest.fixture(scope="module")
-async def retriever(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Any]:
-    settings = RetrieverSettings(qdrant_path=tmp_path_factory.mktemp("collections"), page_workers=1, threads=1)
-    app = create_app(settings)
-    async with mesh_of({"retriever": app}, GatewaySettings()) as (mesh, _):
+async def test_the_document_that_answers_is_first(services: Services) -> None:
+    async with http_client(Router(services.faults)) as http:
+        mesh = Mesh.connect(GatewaySettings.model_validate(HOSTS), http)
         counted: list[int] = []
-        info = await index(mesh, "village", DOCUMENTS, counted.append)
+        info = await index(mesh, "papers", DOCUMENTS, counted.append)
         assert (info.documents, sum(counted)) == (5, 5)
         # The same again changes nothing.
-        assert await index(mesh, "village", DOCUMENTS, counted.append) == info
-    async with LifespanManager(create_app(settings), startup_timeout=300, shutdown_timeout=120) as manager:
-        yield manager.app
-
-
-@pytest.fixture
-async def gateway(services: Services, retriever: Any) -> AsyncIterator[httpx.AsyncClient]:
-    services.faults["retriever"] = Faulty(retriever)
+        assert await index(mesh, "papers", DOCUMENTS, counted.append) == info
     services.generator.reply = lambda body: (
         "lunar gravity, tidal bulge" if "structured_outputs" in body else "The moon raises two bulges of water."
     )
-    async with services.usual() as client:
-        yield client
-
-
-async def asked(gateway: httpx.AsyncClient, **fields: Any) -> dict[str, Any]:
-    reply = await gateway.post("/papers", json=QUESTION | {"collection": "village"} | fields)
-    assert reply.status_code == 200, reply.text
-    found: dict[str, Any] = reply.json()
-    return found
-
-
-async def test_the_document_that_answers_is_first(gateway: httpx.AsyncClient) -> None:
-    found = await asked(gateway, top_n=3)
+    async with services.usual() as gateway:
+        found = (await gateway.post("/papers", json=QUESTION | {"collection": "papers", "top_n": 3})).json()
     assert found["degraded"] == []
     assert len(found["papers"]) == 3
     assert {paper["id"] for paper in found["papers"][:2]} == TIDES

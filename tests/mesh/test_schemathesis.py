@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import schemathesis
 from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
 from schemathesis import Case
 from schemathesis.checks import not_a_server_error
 from schemathesis.schemas import BaseSchema
@@ -17,6 +18,7 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
+from proto.collections import MEDIA_TYPES
 from services.classifier.app import create_app as create_classifier
 from services.classifier.settings import ClassifierSettings
 from services.gateway.app import create_app as create_gateway
@@ -39,6 +41,8 @@ CHECKS: list[Callable[..., Any]] = [
 ]
 # A question may take its whole budget of 30 seconds.
 PATIENCE_S = 240
+for kind in MEDIA_TYPES:
+    schemathesis.openapi.media_type(kind, st.binary(max_size=64))
 fuzzed = settings(max_examples=12, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 
 

@@ -114,7 +114,7 @@ async def test_without_room_for_a_page_the_web_is_not_searched(gateway: httpx.As
 
 
 async def test_a_mesh_without_a_searcher_says_so(services: Services) -> None:
-    async with services.gateway() as gateway:
+    async with services.usual() as gateway:
         body = await asked(gateway, search_results=[LIGHTHOUSE])
         assert "searcher" not in (await gateway.get("/readyz")).json()["dependencies"]
     assert ("searcher", "unavailable") in {(item["stage"], item["reason"]) for item in body["degraded"]}

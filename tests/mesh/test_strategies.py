@@ -114,21 +114,16 @@ async def test_electric_sheep_shows_what_the_function_calls_found(
     assert '<document source="knowledge graph"' in prompt(services, "reason")
 
 
-@pytest.mark.parametrize("dynamism", ["fast-changing", "real-time"])
-async def test_electric_sheep_does_not_answer_what_changes_fast(
-    services: Services, gateway: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch, dynamism: str
+async def test_electric_sheep_does_not_answer_what_changes_fast_by_the_settings_threshold(
+    services: Services, gateway: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    classified(monkeypatch, dynamism=dynamism, dynamic_probability=0.7)
-    body = await ask(gateway, "electric-sheep", STABLE)
-    assert (body["answer"], body["kind"]) == ("i don't know", "unknown")
-    assert asked(services) == []
-
-
-async def test_the_threshold_of_the_gate_is_a_setting(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
-    classified(monkeypatch, dynamism="fast-changing", dynamic_probability=0.7)
+    for dynamism in ("real-time", "fast-changing"):
+        classified(monkeypatch, dynamism=dynamism, dynamic_probability=0.7)
+        body = await ask(gateway, "electric-sheep", STABLE)
+        assert (body["answer"], body["kind"], asked(services)) == ("i don't know", "unknown", [])
     services.generator.reply = script(SHEEP)
-    async with services.usual(dynamic_threshold=0.8) as gateway:
-        assert (await ask(gateway, "electric-sheep", STABLE))["answer"] == "Marta Lindqvist"
+    async with services.usual(dynamic_threshold=0.8) as lenient:
+        assert (await ask(lenient, "electric-sheep", STABLE))["answer"] == "Marta Lindqvist"
 
 
 async def test_weknow_gives_only_what_the_model_is_sure_of(services: Services, gateway: httpx.AsyncClient) -> None:
@@ -141,12 +136,9 @@ async def test_weknow_gives_only_what_the_model_is_sure_of(services: Services, g
         body = await ask(gateway, "weknow", STABLE)
         assert (body["answer"], body["kind"]) == ("i don't know", "unknown")
         assert body["citations"]
-
-
-async def test_the_required_confidence_is_a_setting(services: Services) -> None:
     services.generator.reply = script(SURE | {"self_assess": "medium"})
-    async with services.usual(weknow_confidence="medium") as gateway:
-        assert (await ask(gateway, "weknow", STABLE))["answer"] == "Marta Lindqvist"
+    async with services.usual(weknow_confidence="medium") as lenient:
+        assert (await ask(lenient, "weknow", STABLE))["answer"] == "Marta Lindqvist"
 
 
 async def test_weknow_answers_from_the_graph_first_where_things_are_stable(
@@ -274,11 +266,11 @@ async def test_public_data_has_records_of_the_entities_in_question(
         assert body["source"] == "public_data"
 
 
-@pytest.mark.parametrize("named", ["titanic", "the matrix", "none", 'inception"]) get_person("x', "a | b | c | d | e"])
-async def test_names_that_a_model_makes_up_are_not_looked_up(services: Services, named: str) -> None:
-    body = await from_records(services, "how long is the movie inceptions?", named)
-    assert [citation["source"] for citation in body["citations"]] == ["web"] * len(body["citations"])
-    assert body["kind"] == "answer"
+async def test_names_that_a_model_makes_up_are_not_looked_up(services: Services) -> None:
+    for named in ("titanic", "the matrix", "none", "a | b | c | d | e"):
+        body = await from_records(services, "how long is the movie inceptions?", named)
+        assert [citation["source"] for citation in body["citations"]] == ["web"] * len(body["citations"])
+        assert body["kind"] == "answer"
 
 
 async def test_public_data_without_its_services_is_an_answer_from_the_web(services: Services) -> None:

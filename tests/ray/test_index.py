@@ -23,7 +23,7 @@ from services.cli.ray_index import Cluster as Layout
 from services.cli.ray_index import Corpus, Outcome, index
 from services.kit.encoder import Encoder
 from services.kit.encoders import EncoderPool, definitions
-from services.retriever.collections.documents import File, identify, passages
+from services.retriever.collections.documents import File, Version, passages
 from services.retriever.collections.schema import EncoderRecord, Schema
 from services.retriever.collections.stages import Target
 from services.retriever.settings import RetrieverSettings
@@ -97,7 +97,7 @@ def expected(corpus: Corpus) -> set[str]:
     folder = Path(corpus.uri)
     files = [File.of(item.document) for item in read(sorted(folder.glob("*.jsonl")), folder, Keys()) if item.document]
     return {
-        identify(file).point(number)
+        Version.of(file).point(number)
         for file in files
         for number in range(len(passages(file.content, file.format, file.title, True).chunks))
     }

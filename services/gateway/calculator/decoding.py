@@ -7,7 +7,6 @@ parsed strictly all the same: a server may ignore the constraint.
 """
 
 import re
-from dataclasses import dataclass
 
 from services.gateway.calculator.errors import ExpressionError
 from services.gateway.calculator.parse import parse
@@ -39,20 +38,12 @@ day ::= "\"" [12] [0-9] [0-9] [0-9] "-" ("0" [1-9] | "1" [0-2]) "-" ("0" [1-9] |
 _EQUALS = re.compile(r"(?<![<>!=])={1,2}(?!=)")
 
 
-@dataclass(frozen=True, slots=True)
-class Proposal:
-    """An expression whose value the model asks for, under a label of its own."""
-
-    label: str
-    expression: Expression
-
-
-def read(reply: str) -> tuple[list[Proposal], list[str]]:
-    """The proposals of a reply, and the faults of its other lines.
+def read(reply: str) -> tuple[list[tuple[str, Expression]], list[str]]:
+    """The expressions of a reply with the model's labels, and the faults of its other lines.
 
     A reply that was cut at its limit loses its last line when that does not parse.
     """
-    proposals: list[Proposal] = []
+    proposals: list[tuple[str, Expression]] = []
     faults: list[str] = []
     text = reply.strip()
     if text.lower().rstrip(".") == NOTHING:
@@ -64,7 +55,7 @@ def read(reply: str) -> tuple[list[Proposal], list[str]]:
             faults.append("a line without label = expression")
             continue
         try:
-            proposals.append(Proposal(" ".join(label.split()), parse(rest[0])))
+            proposals.append((" ".join(label.split()), parse(rest[0])))
         except ExpressionError as error:
-            faults.append(f"{type(error).__name__}: {error}")
+            faults.append(str(error))
     return proposals, faults

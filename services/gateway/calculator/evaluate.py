@@ -5,16 +5,15 @@ inputs do not settle stays open rather than guessed.
 """
 
 import decimal
-import itertools
 import operator
 import statistics
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
-from decimal import ROUND_FLOOR, ROUND_HALF_UP, Context, Decimal, DivisionUndefined, InvalidOperation, Overflow
+from decimal import ROUND_HALF_UP, Context, Decimal, DivisionUndefined, InvalidOperation, Overflow
 from typing import Literal
 
-from services.gateway.calculator.errors import DivisionByZero, TooLarge, Undefined, UnitMismatch
+from services.gateway.calculator.errors import EvaluationError
 from services.gateway.calculator.tree import (
     Binary,
     Call,
@@ -22,9 +21,9 @@ from services.gateway.calculator.tree import (
     Comparison,
     Day,
     Expression,
+    Minus,
     Node,
     Number,
-    Unary,
     render,
 )
 from services.kit.text.dates import whole_years
@@ -45,8 +44,8 @@ MAX_EXPONENT = 100
 MAX_ROUNDING = 10
 HUNDRED = Decimal(100)
 
-# "date" is the number of a day, counted from the first day of year 1; "points" are hundredths that no sign marks.
-Unit = Literal["", "%", "$", "€", "£", "ratio", "points", "days", "years", "date"]
+# "points" are hundredths that no sign marks.
+Unit = Literal["", "%", "$", "€", "£", "ratio", "points", "days", "years"]
 MEASURES = ("$", "€", "£", "days", "years")
 SPANS = ("days", "years")
 # Days of a week, a month and a year, months and weeks of a year: times or over one of them, a span changes its unit.
@@ -64,12 +63,12 @@ class Quantity:
 
 @dataclass(frozen=True, slots=True)
 class Calculation:
-    """The value of an expression: a number (12 for 12 %), a truth value of a comparison, or a day.
+    """The value of an expression: a number (12 for 12 %), or the truth value of a comparison.
 
     `text` has expression and value, to be read as a reference: `(259.2 - 133.7) / 133.7 = 0.9387 (93.87 %)`.
     """
 
-    value: Decimal | bool | date
+    value: Decimal | bool
     text: str
 
 
@@ -80,37 +79,31 @@ def evaluate(expression: Expression) -> Calculation:
         EvaluationError: it has no value, or none that is a plausible quantity.
     """
     text = render(expression)
-    nodes = expression.operands if isinstance(expression, Compare) else (expression,)
+    nodes = (expression.left, expression.right) if isinstance(expression, Compare) else (expression,)
     try:
         with decimal.localcontext(ARITHMETIC):
             quantities = [_quantity(node) for node in nodes]
     except (decimal.DivisionByZero, DivisionUndefined):
-        raise DivisionByZero("a division by zero") from None
+        raise EvaluationError("a division by zero") from None
     except Overflow:
-        raise TooLarge("a number is too large") from None
+        raise EvaluationError("a number is too large") from None
     except InvalidOperation:
-        raise Undefined("an operation has no value") from None
+        raise EvaluationError("an operation has no value") from None
     if not isinstance(expression, Compare):
         value, words = _result(quantities[0])
         return Calculation(value, f"{text} = {words}")
-    pairs = list(itertools.pairwise(quantities))
-    for pair in pairs:
-        _shared_unit(pair)
-    holds = all(
-        COMPARATORS[sign](left.value, right.value)
-        for sign, (left, right) in zip(expression.operators, pairs, strict=True)
-    )
+    left, right = quantities
+    _shared_unit(quantities)
+    holds = COMPARATORS[expression.operator](left.value, right.value)
     computed = [
-        _result(quantity)[1]
-        for node, quantity in zip(nodes, quantities, strict=True)
-        if not isinstance(node, Number | Day)
+        _result(quantity)[1] for node, quantity in zip(nodes, quantities, strict=True) if not isinstance(node, Number)
     ]
     values = f", with {' and '.join(computed)}" if computed else ""
     return Calculation(holds, f"{text} is {'true' if holds else 'false'}{values}")
 
 
 COMPARATORS: dict[Comparison, Callable[[Decimal, Decimal], bool]] = {
-    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq, "!=": operator.ne,
+    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
 }  # fmt: skip
 
 
@@ -125,22 +118,15 @@ def _quantity(node: Node) -> Quantity:
         case Number():
             bare = not node.mark and not node.scale and node.mantissa == node.mantissa.to_integral_value()
             quantity = Quantity(node.value, node.mark, bare)
-        case Day():
-            return Quantity(Decimal(node.value.toordinal()), "date")
-        case Unary():
+        case Minus():
             operand = _quantity(node.operand)
-            if operand.unit == "date":
-                raise UnitMismatch("a day has no sign")
-            value = operand.value.copy_negate() if node.sign == "-" else operand.value
-            return Quantity(value, operand.unit, operand.bare)
+            return replace(operand, value=operand.value.copy_negate())
         case Call():
-            quantity = _call(node, [_quantity(argument) for argument in node.arguments])
+            quantity = _call(node)
         case Binary():
             quantity = _binary(node, _quantity(node.left), _quantity(node.right))
     if abs(quantity.value) > MAX_MAGNITUDE:
-        raise TooLarge("a number is too large")
-    if quantity.unit == "date" and not 1 <= quantity.value <= date.max.toordinal():
-        raise Undefined("a day that no calendar has")
+        raise EvaluationError("a number is too large")
     return quantity
 
 
@@ -148,38 +134,26 @@ def _shared_unit(quantities: Sequence[Quantity]) -> Unit:
     """The unit of quantities that are added or compared.
 
     Raises:
-        UnitMismatch: they have several.
+        EvaluationError: they have several.
     """
     units = {quantity.unit for quantity in quantities} - {""}
     plain = [quantity for quantity in quantities if not quantity.unit]
     if units == {"%", "ratio"}:
         return "ratio"
     if len(units) > 1:
-        raise UnitMismatch(f"{' and '.join(sorted(units))} do not add up")
+        raise EvaluationError(f"{' and '.join(sorted(units))} do not add up")
     unit: Unit = next(iter(units), "")
     if plain and unit in ("%", "ratio"):
         # Of 1 + 5 % and a ratio less 1 the meaning is plain; 100 + 5 % means two things.
         if all(quantity.bare and abs(quantity.value) <= 1 for quantity in plain):
             return "ratio"
         if unit == "%":
-            raise UnitMismatch("a percentage and a plain number do not add up: write both with %")
+            raise EvaluationError("a percentage and a plain number do not add up: write both with %")
         return ""
-    if plain and unit == "date":
-        raise UnitMismatch("a day and a number do not compare")
-    return unit
-
-
-def _measure(quantities: Sequence[Quantity]) -> Unit:
-    """The shared unit of quantities that are no days."""
-    unit = _shared_unit(quantities)
-    if unit == "date":
-        raise UnitMismatch("days do not add up")
     return unit
 
 
 def _binary(node: Binary, left: Quantity, right: Quantity) -> Quantity:
-    if "date" in (left.unit, right.unit):
-        return _with_days(node, left, right)
     a, b = left.value, right.value
     match node.operator:
         case "+" | "-":
@@ -190,82 +164,71 @@ def _binary(node: Binary, left: Quantity, right: Quantity) -> Quantity:
             return Quantity(a / _divisor(b), _of_quotient(left, right))
         case "**":
             return Quantity(_power(a, b), "ratio" if left.unit in ("ratio", "%") else "")
-    whole = (a / _divisor(b)).to_integral_value(ROUND_FLOOR)
-    if node.operator == "//":
-        return Quantity(whole, "" if left.unit == right.unit else left.unit)
-    return Quantity(a - b * whole, _shared_unit([left, right]))
-
-
-def _with_days(node: Binary, left: Quantity, right: Quantity) -> Quantity:
-    """Days between two days, and the day so many days after or before one."""
-    if node.operator == "-" and left.unit == right.unit:
-        return Quantity(left.value - right.value, "days")
-    if (node.operator == "-" and right.unit != "date") or node.operator == "+":
-        day, span = (left, right) if left.unit == "date" else (right, left)
-        if span.unit in ("", "days") and span.value == span.value.to_integral_value():
-            return Quantity(day.value - span.value if node.operator == "-" else day.value + span.value, "date")
-    raise UnitMismatch("of days there is a difference, and the day so many whole days before or after")
 
 
 def _divisor(value: Decimal) -> Decimal:
     if not value:
-        raise DivisionByZero("a division by zero")
+        raise EvaluationError("a division by zero")
     return value
 
 
 def _power(base: Decimal, exponent: Decimal) -> Decimal:
     """A power whose size is known to be bounded before it is computed."""
     if abs(exponent) > MAX_EXPONENT:
-        raise TooLarge(f"an exponent is at most {MAX_EXPONENT}")
+        raise EvaluationError(f"an exponent is at most {MAX_EXPONENT}")
     if not base:
         if exponent < 0:
-            raise DivisionByZero("zero to a negative power")
+            raise EvaluationError("zero to a negative power")
         if not exponent:
-            raise Undefined("zero to the power of zero")
+            raise EvaluationError("zero to the power of zero")
         return Decimal(0)
     if base < 0 and exponent != exponent.to_integral_value():
-        raise Undefined("a root of a negative number")
+        raise EvaluationError("a root of a negative number")
     if abs(base.adjusted()) * abs(exponent) > MAX_MAGNITUDE.adjusted() + MAX_EXPONENT:
-        raise TooLarge("a power is too large")
+        raise EvaluationError("a power is too large")
     return base**exponent
 
 
-def _call(node: Call, arguments: list[Quantity]) -> Quantity:
+def _call(node: Call) -> Quantity:
+    if all(isinstance(argument, Day) for argument in node.arguments):
+        return _between(node.function, *(argument.value for argument in node.arguments if isinstance(argument, Day)))
+    arguments = [_quantity(argument) for argument in node.arguments if not isinstance(argument, Day)]
     values = [argument.value for argument in arguments]
+    if node.function == "round":
+        return _rounded(*arguments)
+    unit = _shared_unit(arguments)
     match node.function:
         case "abs":
-            return Quantity(abs(values[0]), _measure(arguments))
-        case "round":
-            return _rounded(*arguments)
-        case "min" | "max":
-            return Quantity(min(values) if node.function == "min" else max(values), _shared_unit(arguments))
+            return Quantity(abs(values[0]), unit)
+        case "min":
+            return Quantity(min(values), unit)
+        case "max":
+            return Quantity(max(values), unit)
         case "sum":
-            return Quantity(sum(values, Decimal(0)), _measure(arguments))
+            return Quantity(sum(values, Decimal(0)), unit)
         case "mean":
-            return Quantity(sum(values, Decimal(0)) / len(values), _measure(arguments))
+            return Quantity(sum(values, Decimal(0)) / len(values), unit)
         case "median":
-            return Quantity(statistics.median(values), _measure(arguments))
-        case "pct_change":
-            _measure(arguments)
+            return Quantity(statistics.median(values), unit)
+        case _:
             old, new = values
             if old < 0:
-                raise Undefined("a change in percent of a negative number")
+                raise EvaluationError("a change in percent of a negative number")
             return Quantity((new - old) / _divisor(old), "%")
-        case "days":
-            return Quantity(values[0], "date")
-        case "days_between":
-            return Quantity(values[1] - values[0], "days")
-        case _:
-            first, last = (date.fromordinal(int(value)) for value in values)
-            if last < first:
-                raise Undefined("the second day is before the first")
-            return Quantity(Decimal(whole_years(first, last)), "years")
+
+
+def _between(function: str, first: date, last: date) -> Quantity:
+    if function == "days_between":
+        return Quantity(Decimal((last - first).days), "days")
+    if last < first:
+        raise EvaluationError("the second day is before the first")
+    return Quantity(Decimal(whole_years(first, last)), "years")
 
 
 def _rounded(quantity: Quantity, places: Quantity = Quantity(Decimal(0), bare=True)) -> Quantity:
-    unit = _measure([quantity])
+    unit = quantity.unit
     if not places.bare or abs(places.value) > MAX_ROUNDING:
-        raise Undefined(f"round takes whole places, at most {MAX_ROUNDING}")
+        raise EvaluationError(f"round takes whole places, at most {MAX_ROUNDING}")
     # A percentage is rounded as it is written.
     digits = int(places.value) + 2 * (unit == "%")
     value = quantity.value
@@ -300,13 +263,10 @@ def _of_quotient(left: Quantity, right: Quantity) -> Unit:
     return left.unit if right.unit in ("ratio", "%", "") else ""
 
 
-def _result(quantity: Quantity) -> tuple[Decimal | date, str]:
+def _result(quantity: Quantity) -> tuple[Decimal, str]:
     """The value in its unit, and both in words."""
     value = quantity.value
     match quantity.unit:
-        case "date":
-            day = date.fromordinal(int(value))
-            return day, day.isoformat()
         case "%":
             value = value.scaleb(2)
             return value, f"{number_text(value)} %"

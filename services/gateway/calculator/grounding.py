@@ -10,7 +10,7 @@ from datetime import date
 from decimal import Decimal
 from typing import Literal
 
-from services.gateway.calculator.tree import Binary, Call, Compare, Day, Expression, Number, Unary, spelled
+from services.gateway.calculator.tree import Binary, Call, Compare, Day, Expression, Minus, Number, spelled
 from services.kit.text.dates import dates
 from services.kit.text.numbers import numbers
 
@@ -43,7 +43,7 @@ class Grounds:
         """Inputs, as they were written, that stand in none of the texts."""
         return tuple(dict.fromkeys(self._lacking(expression, "term")))
 
-    def _lacking(self, node: Expression, role: Role) -> Iterator[str]:
+    def _lacking(self, node: Expression | Day, role: Role) -> Iterator[str]:
         match node:
             case Number():
                 if not self._has(node) and not _belongs(node, role):
@@ -51,18 +51,15 @@ class Grounds:
             case Day():
                 if node.value not in self.days:
                     yield node.value.isoformat()
-            case Unary():
+            case Minus():
                 yield from self._lacking(node.operand, role)
-            case Compare():
-                for operand in node.operands:
-                    yield from self._lacking(operand, "term")
             case Call():
                 for index, argument in enumerate(node.arguments):
                     yield from self._lacking(argument, "free" if node.function == "round" and index else "term")
             case Binary("**"):
                 yield from self._lacking(node.left, "term")
                 yield from self._lacking(node.right, "free")
-            case Binary("+" | "-"):
+            case Binary("+" | "-") | Compare():
                 yield from self._lacking(node.left, "term")
                 yield from self._lacking(node.right, "term")
             case Binary():

@@ -1,7 +1,7 @@
 """Text to tree: a scanner of one regular expression, and precedence climbing over its tokens.
 
-Inputs are as pages write them: `1,452.4`, `$ 5`, `12%`, `3.5 million`, `20bn`. What has two readings is refused:
-`sum(1,234)` and `7 % -3`.
+Inputs are as pages write them: `1,452.4`, `$ 5`, `12%`, `3.5 million`, `20bn`. `sum(1,234)`, which has two readings, is
+refused.
 """
 
 import re
@@ -11,10 +11,9 @@ from datetime import date
 from decimal import Decimal
 from typing import Literal, TypeVar, cast
 
-from services.gateway.calculator.errors import Ambiguous, LimitExceeded, SyntaxFault, UnknownName
+from services.gateway.calculator.errors import ExpressionError
 from services.gateway.calculator.tree import (
     LEVEL,
-    POWER,
     PRODUCT,
     SUM,
     Binary,
@@ -24,12 +23,11 @@ from services.gateway.calculator.tree import (
     Day,
     Expression,
     Mark,
+    Minus,
     Node,
     Number,
     Operator,
     Scale,
-    Sign,
-    Unary,
 )
 
 MAX_CHARS = 600
@@ -41,9 +39,9 @@ MAX_ARGUMENTS = 40
 # Least and most arguments.
 FUNCTIONS = {
     "abs": (1, 1), "round": (1, 2), **dict.fromkeys(("min", "max", "sum", "mean", "median"), (1, MAX_ARGUMENTS)),
-    "pct_change": (2, 2), "days": (1, 1), "days_between": (2, 2), "years_between": (2, 2),
+    "pct_change": (2, 2), "days_between": (2, 2), "years_between": (2, 2),
 }  # fmt: skip
-DAYS_OF = frozenset({"days", "days_between", "years_between"})
+OF_DAYS = frozenset({"days_between", "years_between"})
 SCALES: dict[str, Scale] = {
     **dict.fromkeys(("k", "thousand"), 3),
     **dict.fromkeys(("m", "mn", "million"), 6),
@@ -56,10 +54,10 @@ TokenKind = Literal["number", "day", "name", "operator", "open", "close", "comma
 # Every alternative begins with characters of its own, and no repetition stands inside another that could share them.
 _TOKEN = re.compile(
     r"""\s*(?:
-      (?P<number>[$€£]?\ {0,3}(?:[0-9]+(?:,[0-9]+)*(?:\.[0-9]+)?|\.[0-9]+))
+      (?P<number>[$€£]?\ {0,3}(?:(?:[0-9]{1,3}(?:,[0-9]{3})+(?!,?[0-9])|[0-9]+)(?:\.[0-9]+)?|\.[0-9]+))
     | (?P<day>"[^"]{0,40}"|'[^']{0,40}')
     | (?P<name>[A-Za-z_][A-Za-z_0-9]*)
-    | (?P<operator>\*\*|//|<=|>=|==|!=|[-+*/%<>])
+    | (?P<operator>\*\*|<=|>=|[-+*/%<>])
     | (?P<open>[$€£]?[(\[])
     | (?P<close>[)\]])
     | (?P<comma>,)
@@ -68,9 +66,8 @@ _TOKEN = re.compile(
     re.VERBOSE | re.ASCII,
 )
 _FOREIGN = re.compile(r"[^\t\n -~€£]")
-_THOUSANDS = re.compile(r"[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?", re.ASCII)
 _ISO_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
-COMPARISONS = frozenset({"<", "<=", ">", ">=", "==", "!="})
+COMPARISONS = frozenset({"<", "<=", ">", ">="})
 CLOSING = {"(": ")", "[": "]"}
 
 
@@ -80,8 +77,6 @@ class Token:
     text: str
     start: int
     end: int
-    # A number with separators of thousands.
-    grouped: bool = False
 
 
 def parse(text: str) -> Expression:
@@ -91,9 +86,9 @@ def parse(text: str) -> Expression:
         ExpressionError: the text is not in the language or exceeds its limits.
     """
     if len(text) > MAX_CHARS:
-        raise LimitExceeded(f"an expression has at most {MAX_CHARS} characters", position=MAX_CHARS)
+        raise ExpressionError(f"an expression has at most {MAX_CHARS} characters", position=MAX_CHARS)
     if foreign := _FOREIGN.search(text):
-        raise SyntaxFault("a character that no expression has", position=foreign.start())
+        raise ExpressionError("a character that no expression has", position=foreign.start())
     return _Parser(_scan(text)).whole()
 
 
@@ -103,29 +98,9 @@ def _scan(text: str) -> list[Token]:
     while not tokens or tokens[-1].kind != "end":
         match = _TOKEN.match(text, position)
         if match is None:
-            raise SyntaxFault("no number, function or operator begins so", position=position)
-        kind = cast(TokenKind, match.lastgroup)
-        start, position = match.span(kind)
-        if kind == "number":
-            tokens += _numbers(match[kind], start)
-        else:
-            tokens.append(Token(kind, match[kind], start, position))
-    return tokens
-
-
-def _numbers(text: str, start: int) -> list[Token]:
-    """One number where its commas separate thousands, else several with commas between."""
-    digits = text.lstrip("$€£ ")
-    if "," not in digits:
-        return [Token("number", text, start, start + len(text))]
-    if _THOUSANDS.fullmatch(digits):
-        return [Token("number", text, start, start + len(text), grouped=True)]
-    tokens: list[Token] = []
-    for part in text.split(","):
-        if tokens:
-            tokens.append(Token("comma", ",", start - 1, start))
-        tokens.append(Token("number", part, start, start + len(part)))
-        start += len(part) + 1
+            raise ExpressionError("no number, function or operator begins so", position=position)
+        kind, position = cast(TokenKind, match.lastgroup), match.end()
+        tokens.append(Token(kind, match[kind], *match.span(kind)))
     return tokens
 
 
@@ -139,14 +114,14 @@ class _Parser:
         self._grouped = 0
 
     def whole(self) -> Expression:
-        operands = [self._binary(SUM)]
-        operators: list[Comparison] = []
-        while self._next.text in COMPARISONS:
-            operators.append(cast(Comparison, self._take().text))
-            operands.append(self._binary(SUM))
+        left = self._binary(SUM)
+        expression: Expression = left
+        if self._next.text in COMPARISONS:
+            sign = cast(Comparison, self._take().text)
+            expression = self._node(Compare(left, sign, self._binary(SUM)))
         if self._next.kind != "end":
-            raise SyntaxFault("an operator or the end was expected", position=self._next.start)
-        return self._node(Compare(tuple(operands), tuple(operators))) if operators else operands[0]
+            raise ExpressionError("an operator or the end was expected", position=self._next.start)
+        return expression
 
     @property
     def _next(self) -> Token:
@@ -160,7 +135,7 @@ class _Parser:
     def _node(self, node: T) -> T:
         self._nodes += 1
         if self._nodes > MAX_NODES:
-            raise LimitExceeded(f"an expression has at most {MAX_NODES} parts", position=self._next.start)
+            raise ExpressionError(f"an expression has at most {MAX_NODES} parts", position=self._next.start)
         return node
 
     def _binary(self, level: int) -> Node:
@@ -176,11 +151,13 @@ class _Parser:
     def _signed(self) -> Node:
         if self._next.text not in ("-", "+"):
             return self._power()
-        return self._node(Unary(cast(Sign, self._take().text), self._deeper(self._signed)))
+        sign = self._take().text
+        operand = self._deeper(self._signed)
+        return self._node(Minus(operand)) if sign == "-" else operand
 
     def _power(self) -> Node:
         base = self._atom()
-        if LEVEL.get(cast(Operator, self._next.text)) != POWER:
+        if self._next.text != "**":
             return base
         self._take()
         return self._node(Binary("**", base, self._deeper(self._signed)))
@@ -188,7 +165,7 @@ class _Parser:
     def _deeper(self, read: Callable[[], T]) -> T:
         self._depth += 1
         if self._depth > MAX_DEPTH:
-            raise LimitExceeded(f"an expression has at most {MAX_DEPTH} levels", position=self._next.start)
+            raise ExpressionError(f"an expression has at most {MAX_DEPTH} levels", position=self._next.start)
         part = read()
         self._depth -= 1
         return part
@@ -198,8 +175,6 @@ class _Parser:
         match token.kind:
             case "number":
                 return self._number(token)
-            case "day":
-                raise SyntaxFault("a day stands in functions of days alone", position=token.start)
             case "name":
                 return self._call(token)
             case "open":
@@ -210,65 +185,55 @@ class _Parser:
                 self._grouped = outer
                 self._close(token)
                 return inner
-        raise SyntaxFault("a number or a function was expected", position=token.start)
+        raise ExpressionError("a number or a function was expected", position=token.start)
 
     def _close(self, opened: Token) -> None:
         closing = CLOSING[opened.text[-1]]
         if self._next.text != closing:
-            raise SyntaxFault(f"{closing} was expected", position=self._next.start)
+            raise ExpressionError(f"{closing} was expected", position=self._next.start)
         self._take()
 
     def _number(self, token: Token) -> Number:
         digits = token.text.lstrip("$€£ ").replace(",", "")
         if len(digits) > MAX_DIGITS:
-            raise LimitExceeded(f"a number has at most {MAX_DIGITS} digits", position=token.start)
-        self._grouped += token.grouped
+            raise ExpressionError(f"a number has at most {MAX_DIGITS} digits", position=token.start)
+        self._grouped += "," in token.text
         mark = cast(Mark, token.text[0] if token.text[0] in "$€£" else "")
         scale: Scale = 0
         if self._next.text.lower() in SCALES and self._next.kind == "name":
             scale = SCALES[self._take().text.lower()]
-        elif not mark and self._next.text == "%" and self._is_per_cent(token):
+        elif not mark and self._next.text == "%":
             self._take()
             mark = "%"
         return self._node(Number(Decimal(digits), mark, scale))
 
-    def _is_per_cent(self, token: Token) -> bool:
-        """Whether the sign behind a number says what it is, and does not ask for a remainder."""
-        sign, after = self._next, self._tokens[self._at + 1]
-        if after.kind in ("number", "day", "name", "open"):
-            return False
-        if after.text in ("-", "+") and sign.start > token.end:
-            raise Ambiguous("a remainder, or a percentage less something? 7 % (-3), 7% - 3", position=sign.start)
-        return True
-
     def _call(self, name: Token) -> Call:
         function = name.text
         if function not in FUNCTIONS:
-            raise UnknownName(f"the functions are {', '.join(FUNCTIONS)}", position=name.start)
+            raise ExpressionError(f"the functions are {', '.join(FUNCTIONS)}", position=name.start)
         opened = self._take()
         if opened.text != "(":
-            raise SyntaxFault(f"( was expected behind {function}", position=opened.start)
-        read = self._day if function in DAYS_OF else lambda: self._binary(SUM)
+            raise ExpressionError(f"( was expected behind {function}", position=opened.start)
+        read: Callable[[], Node | Day] = self._day if function in OF_DAYS else lambda: self._binary(SUM)
         arguments = self._deeper(lambda: self._arguments(opened, read, single=FUNCTIONS[function][1] == 1))
         least, most = FUNCTIONS[function]
         if not least <= len(arguments) <= most:
-            error = LimitExceeded if len(arguments) > MAX_ARGUMENTS else SyntaxFault
-            raise error(f"{function} takes {least} to {most} arguments", position=name.start)
+            raise ExpressionError(f"{function} takes {least} to {most} arguments", position=name.start)
         return self._node(Call(function, arguments))
 
     def _day(self) -> Day:
         token = self._take()
         if token.kind != "day" or not _ISO_DAY.fullmatch(token.text[1:-1]):
-            raise SyntaxFault('a day such as "2024-02-28" was expected', position=token.start)
+            raise ExpressionError('a day such as "2024-02-28" was expected', position=token.start)
         try:
             return self._node(Day(date.fromisoformat(token.text[1:-1])))
         except ValueError:
-            raise SyntaxFault("no calendar has this day", position=token.start) from None
+            raise ExpressionError("no calendar has this day", position=token.start) from None
 
-    def _arguments(self, opened: Token, read: Callable[[], Node], *, single: bool) -> tuple[Node, ...]:
+    def _arguments(self, opened: Token, read: Callable[[], Node | Day], *, single: bool) -> tuple[Node | Day, ...]:
         """Arguments up to the closing bracket; one list stands for its items."""
         outer, self._grouped = self._grouped, 0
-        arguments: list[Node] = []
+        arguments: list[Node | Day] = []
         spaced = True
         if self._next.text == "[":
             arguments += self._deeper(lambda: self._arguments(self._take(), read, single=False))
@@ -279,7 +244,7 @@ class _Parser:
             spaced &= self._next.start > comma.end
             arguments.append(read())
         if self._grouped and not single and not (spaced and len(arguments) > 1):
-            raise Ambiguous("one number with thousands, or several arguments? Put a space between", position=opened.end)
+            raise ExpressionError("one number with thousands, or several? Put a space between", position=opened.end)
         self._grouped = outer
         self._close(opened)
         return tuple(arguments)

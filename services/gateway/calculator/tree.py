@@ -1,11 +1,9 @@
 """The typed tree of an expression, and its printer.
 
-    (259.2 - 133.7) / 133.7
-    pct_change($1,036.9 million, $1,146.2 million)
-    mean(3.9, 3.4, 7.0) > 12% * 40
-    years_between("1979-05-25", "2024-02-28")
-
-Operators bind as in Python: comparisons, which chain, below sums, below products, below signs, below powers.
+(259.2 - 133.7) / 133.7
+pct_change($1,036.9 million, $1,146.2 million)
+mean(3.9, 3.4, 7.0) > 12% * 40
+years_between("1979-05-25", "2024-02-28")
 """
 
 from dataclasses import dataclass
@@ -13,17 +11,14 @@ from datetime import date
 from decimal import Decimal
 from typing import Literal, TypeAlias
 
-Operator = Literal["+", "-", "*", "/", "//", "%", "**"]
-Comparison = Literal["<", "<=", ">", ">=", "==", "!="]
-Sign = Literal["-", "+"]
+Operator = Literal["+", "-", "*", "/", "**"]
+Comparison = Literal["<", "<=", ">", ">="]
 # Of a number as it is written; results have more units, see `evaluate.Unit`.
 Mark = Literal["", "%", "$", "€", "£"]
 Scale = Literal[0, 3, 6, 9, 12]
 
 SUM, PRODUCT, SIGN, POWER, ATOM = range(5)
-LEVEL: dict[Operator, int] = {
-    "+": SUM, "-": SUM, "*": PRODUCT, "/": PRODUCT, "//": PRODUCT, "%": PRODUCT, "**": POWER,
-}  # fmt: skip
+LEVEL: dict[Operator, int] = {"+": SUM, "-": SUM, "*": PRODUCT, "/": PRODUCT}
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +40,7 @@ class Day:
 
 
 @dataclass(frozen=True, slots=True)
-class Unary:
-    sign: Sign
+class Minus:
     operand: "Node"
 
 
@@ -59,19 +53,20 @@ class Binary:
 
 @dataclass(frozen=True, slots=True)
 class Compare:
-    """A chain of comparisons, which only a whole expression can be; `operands` are one more than `operators`."""
+    """A comparison, which only a whole expression can be."""
 
-    operands: tuple["Node", ...]
-    operators: tuple[Comparison, ...]
+    left: "Node"
+    operator: Comparison
+    right: "Node"
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
     function: str
-    arguments: tuple["Node", ...]
+    arguments: tuple["Node | Day", ...]
 
 
-Node: TypeAlias = Number | Day | Unary | Binary | Call
+Node: TypeAlias = Number | Minus | Binary | Call
 Expression: TypeAlias = Node | Compare
 
 SCALE_NAMES: dict[Scale, str] = {0: "", 3: " thousand", 6: " million", 9: " billion", 12: " trillion"}
@@ -80,8 +75,7 @@ SCALE_NAMES: dict[Scale, str] = {0: "", 3: " thousand", 6: " million", 9: " bill
 def render(expression: Expression) -> str:
     """The expression in canonical form; parsing it gives the same tree."""
     if isinstance(expression, Compare):
-        first, *rest = (_render(operand, SUM) for operand in expression.operands)
-        return " ".join([first, *(f"{op} {text}" for op, text in zip(expression.operators, rest, strict=True))])
+        return f"{_render(expression.left, SUM)} {expression.operator} {_render(expression.right, SUM)}"
     return _render(expression, SUM)
 
 
@@ -91,7 +85,7 @@ def spelled(number: Number) -> str:
     return f"{before}{number.mantissa:,f}{after}{SCALE_NAMES[number.scale]}"
 
 
-def _render(node: Node, level: int) -> str:
+def _render(node: Node | Day, level: int) -> str:
     """As text that stands where at least `level` binds."""
     match node:
         case Number():
@@ -106,8 +100,8 @@ def _render(node: Node, level: int) -> str:
                 if len(node.arguments) == 1 and "," in inner
                 else f"{node.function}({inner})"
             )
-        case Unary():
-            own, text = SIGN, f"{node.sign}{_render(node.operand, SIGN)}"
+        case Minus():
+            own, text = SIGN, f"-{_render(node.operand, SIGN)}"
         case Binary("**"):
             # The base binds tighter than a sign, and the exponent takes one: 2 ** -3 ** 2.
             own, text = POWER, f"{_render(node.left, ATOM)} ** {_render(node.right, SIGN)}"

@@ -9,7 +9,8 @@ from fastapi.responses import StreamingResponse
 from pydantic import TypeAdapter, ValidationError
 
 from proto.answer import AnswerRequest, AnswerResponse, StageEvent
-from services.gateway.asking import Given, State, answered, events, observed, seconds_left, strategy_of
+from services.gateway.answering import answer
+from services.gateway.asking import Given, State, answered, events, seconds_left, strategy_of
 from services.gateway.mesh import NoCollection
 from services.gateway.openai.completion import DONE, Naming, chunk, chunks, completion, frame, stage_line
 from services.gateway.openai.errors import documented, error_of
@@ -22,7 +23,7 @@ from services.gateway.openai.wire import (
     parse_model,
     to_answer_request,
 )
-from services.gateway.strategies import Strategy
+from services.gateway.strategies import STRATEGIES, Strategy
 from services.kit.concurrency import all_of
 from services.kit.errors import ServiceFailure
 from services.kit.faults import faults_of, in_words
@@ -39,7 +40,7 @@ _NAMES = TypeAdapter[tuple[str, ...]](CollectionNames)
 async def list_models(state: Given) -> dict[str, Any]:
     """The collections are those that the caller may read; chat clients offer what stands here and nothing else."""
     default = state["settings"].default_strategy
-    names = sorted(state["strategies"], key=lambda name: (name != default, name))
+    names = sorted(STRATEGIES, key=lambda name: (name != default, name))
     models = [_model(state, name) for name in names]
     try:
         readable = (await state["mesh"].collections(allow_s=min(LISTING_S, seconds_left()))).collections
@@ -52,7 +53,7 @@ async def list_models(state: Given) -> dict[str, Any]:
 
 @router.get("/models/{model:path}", summary="A strategy, as a model.")
 async def retrieve_model(model: str, state: Given) -> dict[str, Any]:
-    strategy, collections = parse_model(model, sorted(state["strategies"]), state["settings"].default_strategy)
+    strategy, collections = parse_model(model, sorted(STRATEGIES), state["settings"].default_strategy)
     try:
         await _look_up(_NAMES.validate_python(collections), model, state)
     except ValidationError as error:
@@ -82,7 +83,7 @@ def _model(state: State, strategy: str) -> dict[str, Any]:
         "object": "model",
         "created": STARTED,
         "owned_by": OWNER,
-        "description": state["strategies"][strategy].describe(state["mesh"]),
+        "description": STRATEGIES[strategy].describe(state["mesh"], state["settings"]),
     }
 
 
@@ -104,12 +105,12 @@ async def create_chat_completion(body: ChatRequest, state: Given) -> Any:
 async def complete(state: State, body: ChatRequest) -> dict[str, Any]:
     """A completion of a batch."""
     naming, request, strategy = await _accepted(body, state)
-    return completion(naming, await observed(request, strategy, state))
+    return completion(naming, await answer(request, strategy, state))
 
 
 async def _accepted(body: ChatRequest, state: State) -> tuple[Naming, AnswerRequest, Strategy]:
     """A chat request in the mesh's terms; raises as `to_answer_request`, `strategy_of` and `_look_up` do."""
-    strategies, default = sorted(state["strategies"]), state["settings"].default_strategy
+    strategies, default = sorted(STRATEGIES), state["settings"].default_strategy
     request = to_answer_request(body, strategies, default)
     strategy = strategy_of(request, state)
     # Those of `collections` are named in `degraded` where they are not there, as at `/answer`.

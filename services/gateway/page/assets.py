@@ -2,6 +2,7 @@
 
 import gzip
 import hashlib
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.resources import files
@@ -9,6 +10,8 @@ from importlib.resources import files
 from fastapi import Request, Response
 
 INDEX = "index.html"
+# Shipped with the command line as data.
+DEMO = ("cli", "demo")
 MEDIA_TYPES = {
     "css": "text/css; charset=utf-8",
     "html": "text/html; charset=utf-8",
@@ -58,9 +61,26 @@ def asset(content: bytes, media_type: str) -> Asset:
 
 
 def load() -> dict[str, Asset]:
-    """The files of the page by their names in its addresses."""
+    """The files of the page by their names in its addresses, with the examples."""
     static = (item for item in (files(__package__) / "static").iterdir() if item.is_file())
-    return {item.name: asset(item.read_bytes(), MEDIA_TYPES.get(item.name.rpartition(".")[2], TEXT)) for item in static}
+    own = {item.name: asset(item.read_bytes(), MEDIA_TYPES.get(item.name.rpartition(".")[2], TEXT)) for item in static}
+    return own | examples()
+
+
+def examples() -> dict[str, Asset]:
+    """What a first visitor can ask by one click, that of `cragmesh demo`; empty where the demo was not installed.
+
+    `examples.json` is a list of questions, and `example-pages.json` has the pages of all of them by file name.
+    """
+    folder = files("services").joinpath(*DEMO)
+    demo = {item.name: item for item in folder.iterdir()} if folder.is_dir() else {}
+    entries = json.loads(demo["questions.json"].read_bytes()) if "questions.json" in demo else []
+    pages = {name: demo[name].read_text(encoding="utf-8") for name in sorted(demo) if name.endswith(".html")}
+    contents = {"examples.json": [entry["question"] for entry in entries], "example-pages.json": pages}
+    return {
+        name: asset(json.dumps(content, ensure_ascii=False).encode(), MEDIA_TYPES["json"])
+        for name, content in contents.items()
+    }
 
 
 def send(request: Request, item: Asset) -> Response:

@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import AliasPath, BaseModel, ConfigDict, Field, ValidationError
 
@@ -35,11 +35,7 @@ _PICTURE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,80}\.png")
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 
 
-class _Loose(BaseModel):
-    model_config = ConfigDict(extra="ignore", frozen=True)
-
-
-class Interval(_Loose):
+class Interval(BaseModel):
     """A value with its 95 % interval."""
 
     value: Finite
@@ -47,38 +43,27 @@ class Interval(_Loose):
     high: Finite
 
 
-class _Summary(_Loose):
-    """The part of a run's summary that the page shows."""
+class Numbers(BaseModel):
+    """The part of a run's summary that the page shows; shares are of all questions."""
 
-    strategy: str = Field("", max_length=200, validation_alias=AliasPath("info", "mesh", "strategy"))
-    generators: tuple[Annotated[str, Field(max_length=500)], ...] = Field(
-        (), validation_alias=AliasPath("info", "mesh", "generator")
-    )
     finished: bool = Field(True, validation_alias=AliasPath("info", "finished"))
-    questions: int = Field(validation_alias=AliasPath("overall", "questions"))
-    score: Interval = Field(validation_alias=AliasPath("overall", "score"))
-    accuracy: Interval = Field(validation_alias=AliasPath("overall", "accuracy"))
-    hallucination: Interval = Field(validation_alias=AliasPath("overall", "hallucination"))
-    missing: Interval = Field(validation_alias=AliasPath("overall", "missing_rate"))
+    questions: int = Field(0, validation_alias=AliasPath("overall", "questions"))
+    score: Interval | None = Field(None, validation_alias=AliasPath("overall", "score"))
+    accuracy: Interval | None = Field(None, validation_alias=AliasPath("overall", "accuracy"))
+    hallucination: Interval | None = Field(None, validation_alias=AliasPath("overall", "hallucination"))
+    missing: Interval | None = Field(None, validation_alias=AliasPath("overall", "missing_rate"))
     median_s: Finite | None = Field(None, validation_alias=AliasPath("latency", "percentiles", "50"))
 
 
-class ReportInfo(_Loose):
-    """A report as the page lists it; shares are of all questions."""
+class ReportInfo(Numbers):
+    """A report as the page lists it."""
+
+    model_config = ConfigDict(validate_by_name=True)
 
     id: str
     group: str
     name: str
-    strategy: str = ""
-    generator: str = ""
-    finished: bool = True
-    questions: int = 0
-    score: Interval | None = None
-    accuracy: Interval | None = None
-    hallucination: Interval | None = None
-    missing: Interval | None = None
-    median_s: float | None = None
-    pictures: tuple[str, ...] = ()
+    pictures: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,17 +151,16 @@ def _info(root: Root, folder: Path, files: dict[str, Path]) -> ReportInfo:
     # The evaluator writes a run's report into its folder `report`.
     run = place.parent if place.name == "report" else place
     digest = hashlib.sha256(f"{root.title}\0{place.as_posix()}".encode()).hexdigest()
-    numbers: dict[str, Any] = {}
+    numbers = Numbers()
     if content := _content(files[SUMMARY]) if SUMMARY in files else None:
         with contextlib.suppress(ValidationError):
-            summary = _Summary.model_validate_json(content)
-            numbers = summary.model_dump(exclude={"generators"}) | {"generator": ", ".join(summary.generators)}
+            numbers = Numbers.model_validate_json(content)
     return ReportInfo(
         id=digest[:20],
         group=root.title,
         name=run.as_posix() if run.parts else root.folder.name,
         pictures=tuple(name for name in files if name.endswith(".png")),
-        **numbers,
+        **dict(numbers),
     )
 
 

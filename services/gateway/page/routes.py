@@ -7,7 +7,7 @@ from pathlib import Path
 from fastapi import APIRouter, HTTPException, Request, Response
 from pydantic import TypeAdapter
 
-from services.gateway.page import assets, examples
+from services.gateway.page import assets
 from services.gateway.page.reports import ReportInfo, Reports, Root
 from services.gateway.settings import GatewaySettings
 
@@ -24,7 +24,7 @@ _LISTED = TypeAdapter(list[ReportInfo])
 
 def routes(settings: GatewaySettings) -> APIRouter:
     """The page's routes. Its files are read now, so that only requests for reports wait for a disk."""
-    static = assets.load() | examples.load()
+    static = assets.load()
     reports = Reports(_roots(settings))
     router = APIRouter(include_in_schema=False)
 

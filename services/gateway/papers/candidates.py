@@ -1,4 +1,4 @@
-"""Results of the searches: documents, and their scores by each encoder for each form of the query."""
+"""Results of the searches and of the re-scoring: documents, and their scores by each list."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -6,11 +6,14 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from proto.collections import SearchRequest, SearchResponse
+from proto.rerank import MAX_DOCUMENTS, RerankRequest
 from services.gateway.context import Context
-from services.gateway.papers.query_forms import Form
+from services.gateway.papers.query_forms import QUESTION, Form
 from services.kit.errors import BadReply
 
 Role = Literal["retrieval", "rescore"]
+# Three pieces of the late-interaction scorer: an abstract is shorter, and the rest of a page is not worth its time.
+READ_CHARS = 2_400
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +33,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """One list: its source, and the form of the query.
-
-    Attributes:
-        scores: document id to score, best first; a document with several chunks has the score of its best.
-    """
+    """One list: its source, the query's form, and each document id's score, that of its best chunk; best first."""
 
     source: str
     form: Form
@@ -50,11 +49,7 @@ class Pool:
     lists: list[Listing] = field(default_factory=list)
 
     def add(self, response: SearchResponse, forms: Sequence[Form]) -> None:
-        """Add the results of one search.
-
-        Args:
-            response: of a search with `lists`.
-            forms: of its queries, in order.
+        """Add the results of one search with `lists`, whose queries have these forms.
 
         Raises:
             BadReply: a list points outside of the response, or has a score that is no number.
@@ -91,6 +86,29 @@ async def search(
         stage.add(response.timing)
         pool.add(response, tuple(forms))
         stage.detail = f"{len(response.lists)} lists, {len(pool.candidates)} documents"
+
+
+async def rescore(context: Context, pool: Pool, candidates: Sequence[Candidate], *, allow_s: float) -> None:
+    """Add the list of the model that reads question and document together (Onewo, re-ranking) to the pool.
+
+    Raises:
+        ServiceFailure: the reranker gave no usable reply; `degraded` names it.
+    """
+    candidates = candidates[:MAX_DOCUMENTS]
+    if not candidates:
+        return
+    async with context.run.stage("rescore") as stage:
+        request = RerankRequest(
+            query=context.question.query, documents=tuple(item.passage[:READ_CHARS] for item in candidates)
+        )
+        response = await context.mesh.rerank(request, allow_s=allow_s)
+        stage.add(response.timing)
+        if sorted(result.index for result in response.results) != list(range(len(candidates))):
+            raise BadReply("reranker", "not each document once")
+        order = sorted(response.results, key=lambda result: -result.relevance_score)
+        scores = {candidates[result.index].id: result.relevance_score for result in order}
+        pool.lists.append(Listing(response.model, QUESTION, scores, role="rescore"))
+        stage.detail = f"{len(scores)} of {len(pool.candidates)}"
 
 
 def _listing(response: SearchResponse, index: int, forms: Sequence[Form]) -> Listing:

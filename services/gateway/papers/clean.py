@@ -24,11 +24,9 @@ def clean(text: str) -> str:
 
 
 def question(query: str, body: str = "") -> str:
-    """The question and its text below it (Onewo: question + newline + body), cut at what a query may have.
+    """The question and its text, which may be HTML, below it (Onewo), cut at what a query may have.
 
-    Args:
-        query: the question, or its title; where cleaning leaves nothing, it stays as it is.
-        body: may be empty, and may be HTML.
+    A question that cleaning leaves nothing of stays as it is.
     """
     lines = [clean(query) or " ".join(query.split()), clean(body)]
     return cut("\n".join(line for line in lines if line), MAX_QUERY_CHARS)

@@ -54,11 +54,7 @@ def keywords_constraint() -> Hint:
 
 
 async def enhance(context: Context, prompts: Prompts, forms: MutableMapping[Form, str], allowance: Allowance) -> None:
-    """Add the generator's forms to `forms`, each as soon as it is there; `degraded` names those that fail.
-
-    Args:
-        allowance: of each; they are written side by side.
-    """
+    """Add the generator's forms to `forms`, written side by side, each as soon as it is there."""
     question = context.question.query
     fenced = fence(cut(question, QUESTION_CHARS))
 

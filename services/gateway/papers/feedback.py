@@ -20,12 +20,7 @@ _WORD = re.compile(r"[^\W\d_][\w'-]*\w")
 
 
 def feedback_words(best: Sequence[str], others: Sequence[str]) -> list[str]:
-    """Words of the best documents, most telling first; none where they have no words.
-
-    Args:
-        best: the best few documents' texts.
-        others: the texts of all other candidates.
-    """
+    """Words of the best documents, most telling first, by their texts and those of all other candidates."""
     counts_of_best = [Counter(_words(text)) for text in best]
     frequency = Counter(word for counts in counts_of_best for word in counts)
     frequency.update(word for text in others for word in set(_words(text)))

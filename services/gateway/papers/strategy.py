@@ -8,40 +8,37 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 from proto.base import FieldError
 from proto.papers import Paper, PaperScore, PapersRequest, PapersResponse
 from services.gateway.context import Context
-from services.gateway.deadline import begin, in_time
-from services.gateway.mesh import Mesh
+from services.gateway.deadline import budget_of, in_time
 from services.gateway.observe import observe_cost, observe_stages
 from services.gateway.papers import clean
-from services.gateway.papers.candidates import Candidate, Pool, search
+from services.gateway.papers.candidates import Candidate, Pool, rescore, search
 from services.gateway.papers.enhance import Prompts, enhance
 from services.gateway.papers.ensemble import rank
 from services.gateway.papers.feedback import DOCUMENTS, feedback_words
 from services.gateway.papers.query_forms import ANSWER, FEEDBACK, KEYWORDS, QUESTION, Form, appended
-from services.gateway.papers.rescore import rescore
 from services.gateway.papers.weights import EQUAL, Weights
 from services.gateway.question import Question
 from services.gateway.run import Run
-from services.gateway.settings import GatewaySettings
 from services.gateway.steps.ask import Allowance
-from services.kit.budget import Budget
+from services.kit.budget import Budget, current_budget
 from services.kit.concurrency import all_of
 from services.kit.errors import InvalidRequest, ServiceFailure, ServiceRejected
 from services.kit.llm import NOT_FOUND
-from services.kit.telemetry import Metrics, log, request_id
+from services.kit.telemetry import log, request_id
+
+if TYPE_CHECKING:
+    from services.gateway.asking import State
 
 # Of the enhanced forms' search; the rest of the reserve is the re-scoring's.
 SEARCH_CAP_S = 6.0
 PROMPTS = Prompts.read()
 # Reserved by a search for the steps after it, and by the last step for the ranking itself.
 RANK_RESERVE_S = 0.1
-
-
-class UnknownCollection(InvalidRequest):
-    """No collection of that name."""
 
 
 class NothingFound(Exception):
@@ -61,21 +58,17 @@ class Retrieval:
     pool: Pool = field(default_factory=Pool)
 
 
-async def find_papers(
-    request: PapersRequest,
-    weights: Weights,
-    mesh: Mesh,
-    settings: GatewaySettings,
-    metrics: Metrics,
-    *,
-    arrived: Budget,
-) -> PapersResponse:
+async def find_papers(request: PapersRequest, state: "State") -> PapersResponse:
     """A ranking before the deadline, whatever happens: at worst an empty one, with the reason in `degraded`.
 
     Raises:
-        UnknownCollection: the retriever has no collection of that name.
+        InvalidRequest: the retriever has no collection of that name.
+        Overloaded: the generator, with the questions in flight, would be too late for it.
     """
-    run = begin(arrived, request.budget_s, settings)
+    mesh, settings, weights = state["mesh"], state["settings"], state["paper_weights"]
+    arrived = current_budget.get() or Budget(request.budget_s)
+    mesh.speed.require(arrived.within(request.budget_s).left())
+    run = Run(budget_of(arrived, request.budget_s, settings))
     text = clean.question(request.query, request.body)
     context = Context(Question(text, datetime.now(UTC), filters=request.filters), run, mesh, settings)
     retrieval = Retrieval(request.collection, {QUESTION: text})
@@ -92,7 +85,15 @@ async def find_papers(
         elapsed_ms=round(arrived.elapsed_ms(), 1),
         request_id=request_id(),
     )
-    _observe(metrics, run, response, arrived)
+    observe_stages(state["metrics"], run)
+    observe_cost(state["metrics"], response.usage)
+    log.info(
+        "ranked",
+        papers=len(response.papers),
+        forms=list(response.forms),
+        degraded=[f"{item.stage}={item.reason}" for item in response.degraded],
+        left_ms=round(arrived.left() * 1000),
+    )
     return response
 
 
@@ -102,7 +103,7 @@ async def gather(
     """Fill the pool: search, enhance, feed back, search again, re-score. A failing step is named, the others go on.
 
     Raises:
-        UnknownCollection: the retriever has no collection of that name.
+        InvalidRequest: the retriever has no collection of that name.
     """
     settings, budget = context.settings, context.run.budget
     steps = [_first_search(context, retrieval)]
@@ -162,7 +163,7 @@ async def _first_search(context: Context, retrieval: Retrieval) -> None:
         run.settle()
         if isinstance(failure, ServiceRejected) and failure.status == NOT_FOUND:
             error = FieldError(field="collection", message="no collection of that name")
-            raise UnknownCollection("no collection of that name", errors=(error,)) from failure
+            raise InvalidRequest("no collection of that name", errors=(error,)) from failure
         raise
     if not retrieval.pool.candidates:
         run.settle()
@@ -178,15 +179,3 @@ def _feedback(pool: Pool, question: str) -> dict[Form, str]:
 
 def _best(pool: Pool, count: int) -> Sequence[Candidate]:
     return [pool.candidates[name] for name in list(rank(pool, EQUAL))[:count]]
-
-
-def _observe(metrics: Metrics, run: Run, response: PapersResponse, arrived: Budget) -> None:
-    observe_stages(metrics, run)
-    observe_cost(metrics, response.usage)
-    log.info(
-        "ranked",
-        papers=len(response.papers),
-        forms=list(response.forms),
-        degraded=[f"{item.stage}={item.reason}" for item in response.degraded],
-        left_ms=round(arrived.left() * 1000),
-    )

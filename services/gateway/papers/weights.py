@@ -30,11 +30,7 @@ class Weights(BaseModel):
     tuned_on: str = ""
 
     def of(self, source: str, form: str, role: str = "retrieval") -> float:
-        """The weight of a list; without any weights all lists count alike.
-
-        Args:
-            role: `rescore` for the re-scoring model's list.
-        """
+        """The weight of a list; without any weights all lists count alike."""
         if not self.weights:
             return 1.0
         row = self.weights.get(RESCORER if role == RESCORER else source, self.weights.get(ANY_ENCODER, {}))

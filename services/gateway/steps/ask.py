@@ -14,8 +14,6 @@ from services.kit.prompts import Prompt
 from services.kit.tokens import estimate_tokens
 from services.kit.untrusted import one_line
 
-# The engine's speed is an average: calls are planned as if they took this much longer.
-SPEED_MARGIN = 1.3
 # Seconds between the generator's time-out and the end of the run, in which `degraded` can name it.
 NAMING_RESERVE_S = 0.05
 
@@ -68,7 +66,7 @@ async def ask(context: Context, request: Request, allowance: Allowance = WHOLE_B
     allow_s = run.budget.allow(allowance.cap_s, reserve_s=max(allowance.reserve_s, NAMING_RESERVE_S))
     step, messages, min_tokens = request.step, request.messages, request.min_tokens
     new_tokens = max(1, estimate(messages) - request.cached_tokens)
-    affordable = mesh.speed.affordable_completion(allow_s / SPEED_MARGIN, new_tokens)
+    affordable = mesh.speed.affordable_completion(allow_s, new_tokens)
     if request.optional and affordable < min_tokens:
         run.skip(step, f"{allow_s:.1f} s are no time for {new_tokens} + {min_tokens} tokens")
         return None
@@ -100,7 +98,7 @@ async def ask(context: Context, request: Request, allowance: Allowance = WHOLE_B
         if entry:
             entry.failed(f"{failure.reason}: {failure.detail}", seconds * 1000)
         return None
-    run.count_completion(step, completion)
+    run.completions.setdefault(step, []).append(completion)
     if completion.missing_adapter:
         run.decide(step, f"the generator has no adapter {completion.missing_adapter!r}: the base model replied")
     # Samples are decoded side by side, each token in the time of one.
@@ -117,14 +115,9 @@ def estimate(messages: Sequence[Message]) -> int:
     return sum(estimate_tokens(message.content) for message in messages)
 
 
-def planned_s(mesh: Mesh, prompt_tokens: int, completion_tokens: int) -> float:
-    """Seconds that a call is planned to take."""
-    return mesh.speed.seconds(prompt_tokens, completion_tokens) * SPEED_MARGIN
-
-
 def planned_time(mesh: Mesh, prompt_tokens: int, completion_tokens: int) -> str:
-    """`planned_s` in words, for the trace."""
-    seconds = planned_s(mesh, prompt_tokens, completion_tokens)
+    """The seconds to plan for a call, in words for the trace."""
+    seconds = mesh.speed.planned_s(prompt_tokens, completion_tokens)
     return f"{prompt_tokens} + {completion_tokens} tokens take {seconds:.1f} s"
 
 
@@ -155,7 +148,7 @@ def affordable(context: Context, calls: Mapping[str, tuple[int, int]]) -> set[st
     left = run.budget.left()
     steps: set[str] = set()
     for step, (prompt_tokens, completion_tokens) in calls.items():
-        seconds = planned_s(mesh, prompt_tokens, completion_tokens)
+        seconds = mesh.speed.planned_s(prompt_tokens, completion_tokens)
         beside = f" beside {' and '.join(sorted(steps))}" if steps else ""
         detail = f"{planned_time(mesh, prompt_tokens, completion_tokens)} of the {left:.1f} s left{beside}"
         # The others serve the first, which is made in whatever time there is.

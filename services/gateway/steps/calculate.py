@@ -9,6 +9,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
+from services.gateway import prompts
 from services.gateway.calculator.decoding import GRAMMAR, MAX_LINES, read
 from services.gateway.calculator.errors import EvaluationError
 from services.gateway.calculator.evaluate import Calculation, evaluate
@@ -18,22 +19,20 @@ from services.gateway.calculator.wanted import asks_arithmetic
 from services.gateway.context import Context
 from services.gateway.evidence import CALCULATION_TITLE, Evidence
 from services.gateway.evidence import render as render_evidence
-from services.gateway.steps.ask import SPEED_MARGIN, Allowance, Request, ask, fill
+from services.gateway.steps.ask import Allowance, Request, ask, fill
 from services.gateway.steps.generate import MIN_CONTEXT_TOKENS, shorten
 from services.kit.llm import Constraint
-from services.kit.prompts import Prompt
 from services.kit.tokens import estimate_tokens
 
 STEP = "calculate"
+PROMPT = prompts.load("calculate")
 MAX_TOKENS = 40 * MAX_LINES
 # A line of two numbers with its label.
 MIN_TOKENS = 30
 _FIGURE = re.compile(r"[0-9]")
 
 
-async def calculate(
-    context: Context, prompt: Prompt, evidence: Sequence[Evidence], allowance: Allowance
-) -> list[Evidence]:
+async def calculate(context: Context, evidence: Sequence[Evidence], allowance: Allowance) -> list[Evidence]:
     """Calculations for the question, in words, over the passages with figures; no call where it asks for none."""
     question, run = context.question, context.run
     if context.options.calculator is False:
@@ -46,10 +45,10 @@ async def calculate(
     if not with_figures and len(_FIGURE.findall(question.query)) < 2:
         run.decide(STEP, "no figures to calculate with")
         return []
-    documents = await _fit(context, prompt, with_figures, allowance)
+    documents = await _fit(context, with_figures, allowance)
     if with_figures and not documents:
         return []
-    messages = fill(prompt, question.query, question.query_time, documents=render_evidence(documents))
+    messages = fill(PROMPT, question.query, question.query_time, documents=render_evidence(documents))
     request = Request(STEP, messages, MAX_TOKENS, MIN_TOKENS, constraint=Constraint(grammar=GRAMMAR))
     completion = await ask(context, request, allowance)
     if completion is None:
@@ -64,29 +63,29 @@ def results(reply: str, grounds: Grounds) -> tuple[list[Calculation], list[str]]
     """A reply's calculations, each text behind the model's label, and the problems of expressions without a value."""
     proposals, problems = read(reply)
     calculations: list[Calculation] = []
-    for proposal in proposals:
-        if not isinstance(proposal.expression, Binary | Call | Compare):
-            problems.append(f"{proposal.label}: a number and no calculation")
+    for label, expression in proposals:
+        if not isinstance(expression, Binary | Call | Compare):
+            problems.append(f"{label}: a number and no calculation")
             continue
-        if ungrounded := grounds.lacks(proposal.expression):
-            problems.append(f"ungrounded: {', '.join(ungrounded)} in {render(proposal.expression)}")
+        if ungrounded := grounds.lacks(expression):
+            problems.append(f"ungrounded: {', '.join(ungrounded)} in {render(expression)}")
             continue
         try:
-            calculation = evaluate(proposal.expression)
+            calculation = evaluate(expression)
         except EvaluationError as error:
-            problems.append(f"{type(error).__name__}: {error}")
+            problems.append(str(error))
             continue
-        calculations.append(replace(calculation, text=f"{proposal.label}: {calculation.text}"))
+        calculations.append(replace(calculation, text=f"{label}: {calculation.text}"))
     return list(dict.fromkeys(calculations)), problems
 
 
-async def _fit(context: Context, prompt: Prompt, evidence: Sequence[Evidence], allowance: Allowance) -> list[Evidence]:
+async def _fit(context: Context, evidence: Sequence[Evidence], allowance: Allowance) -> list[Evidence]:
     """The best documents that the settings' limit and the time for this step allow."""
     if not evidence:
         return []
     run, mesh = context.run, context.mesh
-    fixed = estimate_tokens(prompt.system) + estimate_tokens(context.question.query) + 40
-    seconds = run.budget.allow(allowance.cap_s, reserve_s=allowance.reserve_s) / SPEED_MARGIN
+    fixed = estimate_tokens(PROMPT.system) + estimate_tokens(context.question.query) + 40
+    seconds = run.budget.allow(allowance.cap_s, reserve_s=allowance.reserve_s)
     max_tokens = context.within_context(context.settings.calculate_max_tokens)
     limit = min(max_tokens, mesh.speed.affordable_prompt(seconds, MIN_TOKENS) - fixed)
     if limit < MIN_CONTEXT_TOKENS:

@@ -4,24 +4,25 @@ ElectricSheep, section 4.4: with references in its prompt a model copies from th
 without them it often knows what is stable. The step that reasons over all references reads this one marked as memory.
 """
 
+from services.gateway import prompts
 from services.gateway.context import Context
 from services.gateway.evidence import MEMORY_TITLE, Evidence
 from services.gateway.normalize import normalize
 from services.gateway.steps.ask import Allowance, Request, ask, fill
-from services.kit.prompts import Prompt
 
+PROMPT = prompts.load("knowledge")
 # Two sentences and a line.
 MAX_TOKENS = 90
 MIN_TOKENS = 40
 
 
-async def closed_book(context: Context, prompt: Prompt, allowance: Allowance) -> Evidence | None:
+async def closed_book(context: Context, allowance: Allowance) -> Evidence | None:
     """The model's answer without references; None when the request excludes it, the call failed, or it abstains."""
     question = context.question
     if context.options.closed_book is False:
         context.run.plan("knowledge", "not asked: the request says so")
         return None
-    messages = fill(prompt, question.query, question.query_time)
+    messages = fill(PROMPT, question.query, question.query_time)
     completion = await ask(context, Request("knowledge", messages, MAX_TOKENS, MIN_TOKENS), allowance)
     if completion is None:
         return None

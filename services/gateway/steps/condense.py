@@ -9,15 +9,16 @@ from collections.abc import Sequence
 
 from proto.answer import Turn
 from proto.base import MAX_QUERY_CHARS
+from services.gateway import prompts
 from services.gateway.confidence import COMMON
 from services.gateway.context import Context
 from services.gateway.question import plain
 from services.gateway.steps.ask import Allowance, Request, ask
 from services.kit.llm import Constraint
-from services.kit.prompts import Prompt
 from services.kit.untrusted import fence, one_line
 
 STEP = "condense"
+PROMPT = prompts.load("condense")
 # References point to recent turns.
 LAST_TURNS = 6
 MAX_TURN_CHARS = 1_000
@@ -59,7 +60,7 @@ def stands_alone(question: str) -> bool:
     return not _CONTINUES.search(question) and not _POINTS_BACK.search(question)
 
 
-async def condense(context: Context, prompt: Prompt, turns: Sequence[Turn]) -> str:
+async def condense(context: Context, turns: Sequence[Turn]) -> str:
     """The last question of a conversation, worded to stand alone; `turns` are those before it, oldest first."""
     run, last = context.run, context.question.query
     if stands_alone(last):
@@ -67,7 +68,7 @@ async def condense(context: Context, prompt: Prompt, turns: Sequence[Turn]) -> s
         return last
     recent = [turn for turn in turns if turn.content.strip()][-LAST_TURNS:]
     text = "\n".join(f"{turn.role}: {one_line(turn.content)[:MAX_TURN_CHARS]}" for turn in recent)
-    messages = prompt.fill(documents=fence(text, title="conversation"), query=one_line(last))
+    messages = PROMPT.fill(documents=fence(text, title="conversation"), query=one_line(last))
     allow_s = min(CAP_S, SHARE * run.budget.left())
     request = Request(STEP, messages, MAX_TOKENS, MIN_TOKENS, constraint=_WORDS)
     completion = await ask(context, request, Allowance(allow_s))

@@ -9,7 +9,7 @@ from services.gateway.evidence import Evidence, cut, cut_by_estimate, render
 from services.gateway.normalize import normalize_sample
 from services.gateway.run import Draft
 from services.gateway.settings import GatewaySettings
-from services.gateway.steps.ask import NAMING_RESERVE_S, SPEED_MARGIN, Allowance, Request, ask, fill, probability
+from services.gateway.steps.ask import NAMING_RESERVE_S, Allowance, Request, ask, fill, probability
 from services.kit.errors import ServiceFailure
 from services.kit.llm import Completion, Constraint, Message, log_missing
 from services.kit.prompts import Prompt
@@ -85,7 +85,7 @@ async def fit(
     if not evidence:
         return []
     run, mesh = context.run, context.mesh
-    affordable = mesh.speed.affordable_prompt(run.budget.allow(reserve_s=reserve_s) / SPEED_MARGIN, answer_tokens)
+    affordable = mesh.speed.affordable_prompt(run.budget.allow(reserve_s=reserve_s), answer_tokens)
     if affordable < min(max_tokens, MIN_CONTEXT_TOKENS):
         mesh.speed.regress()
         run.skip("generate", f"time for {affordable} prompt tokens only")

@@ -13,29 +13,27 @@ from services.gateway.steps.public_data import public_data
 from services.gateway.steps.reason import origin
 from services.gateway.steps.retrieve import Retrieval, reranked
 from services.kit.concurrency import all_of, prefer
-from services.kit.prompts import Prompt
 
 
 async def graph_first(
     context: Context,
-    entities: Prompt,
     retrieval: Retrieval,
     *,
-    from_graph: Callable[[], Coroutine[Any, Any, Draft | None]],
-    read: Callable[[Sequence[Evidence]], Awaitable[Draft]],
+    from_graph: Callable[[Context], Coroutine[Any, Any, Draft | None]],
+    read: Callable[[Context, Sequence[Evidence]], Awaitable[Draft]],
 ) -> Draft:
     """The first answer in this order; evidence that came with the question is read alone."""
     if context.question.evidence:
-        return await read(context.question.evidence)
+        return await read(context, context.question.evidence)
     if context.settings.db3_public_data and context.options.kg != "off":
-        records, passages = await all_of((_records(context, entities), reranked(context, retrieval)))
-        draft = await read([*records, *passages])
+        records, passages = await all_of((_records(context), reranked(context, retrieval)))
+        draft = await read(context, [*records, *passages])
         of_records = draft.kind == "answer" and origin(draft.answer, draft.evidence) == "public_data"
         return replace(draft, source="public_data") if of_records else draft
-    first = await prefer(from_graph(), reranked(context, retrieval), decided=context.run.settle)
-    return first if isinstance(first, Draft) else await read(first)
+    first = await prefer(from_graph(context), reranked(context, retrieval), decided=context.run.settle)
+    return first if isinstance(first, Draft) else await read(context, first)
 
 
-async def _records(context: Context, entities: Prompt) -> list[Evidence]:
+async def _records(context: Context) -> list[Evidence]:
     allow_s = context.before_generation(context.settings.kg_cap_s)
-    return await public_data(context, entities, Allowance(allow_s, context.run.budget.left() - allow_s))
+    return await public_data(context, Allowance(allow_s, context.run.budget.left() - allow_s))

@@ -19,20 +19,17 @@ ANSWER_TOKENS = 75
 FRAME_TOKENS = 100
 
 
-async def look_up(context: Context, *, allow_s: float | None = None, mode: KgMode | None = None) -> KgResponse | None:
+async def look_up(context: Context, mode: KgMode | None = None) -> KgResponse | None:
     """Facts in the question's domain, or in any without a label; None when the service failed or is not wanted.
 
-    Args:
-        allow_s: seconds for it; the time before generation when None.
-        mode: who writes the program, unless the request says; as the settings say when None.
+    The program is written as the request says, else as `mode` says, else as the settings say.
     """
     question, run, settings = context.question, context.run, context.settings
     writer = context.options.kg or mode or settings.kg_mode
     if writer == "off":
         run.plan("kg", "not asked: the request says so")
         return None
-    if allow_s is None:
-        allow_s = context.before_generation(settings.kg_cap_s)
+    allow_s = context.before_generation(settings.kg_cap_s)
     label = await context.classification()
     request = KgRequest(
         query=question.query,

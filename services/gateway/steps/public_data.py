@@ -17,6 +17,7 @@ from pydantic import JsonValue, TypeAdapter, ValidationError
 from proto.classify import Domain
 from proto.kg import KgExecuteRequest, KgResponse, KgStatement
 from proto.rerank import RerankRequest
+from services.gateway import prompts
 from services.gateway.confidence import COMMON
 from services.gateway.context import Context
 from services.gateway.evidence import RECORDS_TITLE, Evidence
@@ -26,9 +27,9 @@ from services.gateway.steps.knowledge_graph import name_missing
 from services.kit.concurrency import all_of
 from services.kit.errors import ServiceFailure
 from services.kit.llm import Constraint
-from services.kit.prompts import Prompt
 from services.kit.untrusted import one_line
 
+PROMPT = prompts.load("entities")
 # Domain -> kind of its records, for the prompt, and the statements that fetch them by name.
 RECORDS: dict[Domain, tuple[str, tuple[str, ...]]] = {
     "movie": (
@@ -59,7 +60,7 @@ _ROWS = TypeAdapter(list[dict[str, JsonValue]])
 _WORD = re.compile(r"\w{2,}")
 
 
-async def public_data(context: Context, prompt: Prompt, allowance: Allowance) -> list[Evidence]:
+async def public_data(context: Context, allowance: Allowance) -> list[Evidence]:
     """Records of the entities in the question, one reference an entity; none in domains that have none."""
     run = context.run
     domain = (await context.classification()).domain
@@ -67,7 +68,7 @@ async def public_data(context: Context, prompt: Prompt, allowance: Allowance) ->
         run.decide("public_data", f"there are no records in the domain {domain}")
         return []
     reserve_s = run.budget.left() - run.budget.allow(allowance.cap_s, reserve_s=allowance.reserve_s)
-    names = await entities(context, prompt, domain, allowance)
+    names = await entities(context, domain, allowance)
     if not names:
         return []
     try:
@@ -81,11 +82,11 @@ async def public_data(context: Context, prompt: Prompt, allowance: Allowance) ->
         return []
 
 
-async def entities(context: Context, prompt: Prompt, domain: Domain, allowance: Allowance) -> list[str]:
+async def entities(context: Context, domain: Domain, allowance: Allowance) -> list[str]:
     """The names that the model finds in the question and that share a word with it."""
     query = context.question.query
     kinds, _ = RECORDS[domain]
-    messages = prompt.fill(kinds=kinds, query=one_line(query))
+    messages = PROMPT.fill(kinds=kinds, query=one_line(query))
     request = Request("entities", messages, MAX_TOKENS, MIN_TOKENS, constraint=ENTITIES)
     completion = await ask(context, request, allowance)
     if completion is None:

@@ -13,19 +13,19 @@ from dataclasses import replace
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from proto.answer import AnswerSource
+from services.gateway import prompts
 from services.gateway.context import Context
 from services.gateway.evidence import Evidence
-from services.gateway.normalize import INVALID, UNKNOWN, Normalized, normalize
+from services.gateway.normalize import INVALID, UNKNOWN, Normalized, normalize, normalize_sample
 from services.gateway.question import Question
 from services.gateway.run import Draft
-from services.gateway.steps.ask import SPEED_MARGIN, Allowance, Request, ask, estimate, fill, planned_s, probability
+from services.gateway.steps.ask import Allowance, Request, ask, estimate, fill, probability
 from services.gateway.steps.generate import Hint, fit, unread
-from services.gateway.steps.summarise import summarise
 from services.kit.llm import Message
-from services.kit.prompts import Prompt
 from services.kit.tokens import estimate_tokens
-from services.kit.untrusted import fence
+from services.kit.untrusted import fence, one_line
 
+PROMPT, SUMMARISE = prompts.load("reason"), prompts.load("summarise")
 # The answer's are CRAG's 75 tokens. Words and not characters: a count of those takes the engine 17 s to compile
 # (xgrammar, 280 and 200 of them, two busy cores), a count of words 0.05 s.
 REASONING_WORDS = 45
@@ -40,6 +40,9 @@ MAX_TOKENS = 190
 ENOUGH_CONTEXT_TOKENS = 1_000
 # For the summariser, when there is time to reason.
 SUMMARISE_RESERVE_S = 1.0
+SUMMARISE_TOKENS, MIN_SUMMARY_TOKENS = 40, 6
+# The last of the notes, which conclude them.
+MAX_NOTES_CHARS = 1_500
 # Answers that deny that there is one.
 _NOTHING = re.compile(
     r"\W*(?:none|nobody|no one|nothing|never|no such|n/?a|not applicable|there (?:is|was) no)\b", re.I
@@ -112,21 +115,20 @@ def _source(item: Evidence) -> str:
             return "memory"
 
 
-def chat(prompt: Prompt, question: Question, evidence: Sequence[Evidence]) -> list[Message]:
-    return fill(prompt, question.query, question.query_time, documents=references(evidence))
+def chat(question: Question, evidence: Sequence[Evidence]) -> list[Message]:
+    return fill(PROMPT, question.query, question.query_time, documents=references(evidence))
 
 
-async def reason(context: Context, prompt: Prompt, backup: Prompt, evidence: Sequence[Evidence]) -> Draft:
+async def reason(context: Context, evidence: Sequence[Evidence]) -> Draft:
     """The answer from all references; an abstention with the evidence where the generator gives none.
 
     Args:
-        backup: the summariser's prompt.
         evidence: the most reliable first, since the context is cut at its end.
     """
     run, mesh = context.run, context.mesh
-    frame_tokens = estimate(chat(prompt, context.question, ()))
+    frame_tokens = estimate(chat(context.question, ()))
     usual_tokens = min(estimate_tokens(references(evidence)), context.context_tokens, ENOUGH_CONTEXT_TOKENS)
-    seconds = run.budget.allow(reserve_s=SUMMARISE_RESERVE_S) / SPEED_MARGIN
+    seconds = run.budget.allow(reserve_s=SUMMARISE_RESERVE_S)
     wordy = mesh.speed.affordable_prompt(seconds, FRAMED_TOKENS + REASONING_TOKENS) >= frame_tokens + usual_tokens
     if not wordy:
         run.decide("reason", "time for the answer alone, not for reasoning")
@@ -137,14 +139,14 @@ async def reason(context: Context, prompt: Prompt, backup: Prompt, evidence: Seq
         evidence,
         max_tokens=context.context_tokens,
         answer_tokens=FRAMED_TOKENS + (REASONING_TOKENS if wordy else 0),
-        reserve_s=planned_s(mesh, frame_tokens, 0) + reserve_s,
+        reserve_s=mesh.speed.planned_s(frame_tokens, 0) + reserve_s,
     )
     if evidence and not passages:
         return abstention
     abstention = run.hold(Draft(evidence=tuple(passages)))
     request = Request(
         "reason",
-        chat(prompt, context.question, passages),
+        chat(context.question, passages),
         max_tokens=MAX_TOKENS,
         min_tokens=FRAMED_TOKENS,
         optional=False,
@@ -161,7 +163,7 @@ async def reason(context: Context, prompt: Prompt, backup: Prompt, evidence: Seq
         run.decide("reason", f"premise {'false' if reasoned.false_premise else 'not false'}: {reasoned.answer}")
     else:
         run.decide("reason", "the reply has not the frame that was asked for: the summariser reads it")
-        normalized = await summarise(context, backup, sample.text)
+        normalized = await summarise(context, sample.text)
     if normalized is None or normalized.kind == "unknown":
         return abstention
     return replace(
@@ -171,6 +173,15 @@ async def reason(context: Context, prompt: Prompt, backup: Prompt, evidence: Seq
         confidence=probability(sample),
         source=origin(normalized.answer, passages),
     )
+
+
+async def summarise(context: Context, notes: str) -> Normalized | None:
+    """The answer that the notes arrive at; None when the generator gave no reply (section 4.7)."""
+    messages = SUMMARISE.fill(
+        documents=fence(notes[-MAX_NOTES_CHARS:], title="notes"), query=one_line(context.question.query)
+    )
+    completion = await ask(context, Request("summarise", messages, SUMMARISE_TOKENS, MIN_SUMMARY_TOKENS))
+    return None if completion is None else normalize_sample(completion.samples[0])
 
 
 def origin(answer: str, evidence: Sequence[Evidence]) -> AnswerSource:

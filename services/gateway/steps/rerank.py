@@ -11,7 +11,7 @@ from services.kit.errors import BadReply, ServiceFailure
 
 
 async def rerank(
-    context: Context, evidence: Sequence[Evidence], *, top_n: int, allow_s: float, reading: bool = False
+    context: Context, evidence: Sequence[Evidence], *, top_n: int, reading: bool = False
 ) -> list[Evidence]:
     """The `top_n` most relevant passages, scored, also by the extractive reader where `reading` says so.
 
@@ -21,7 +21,7 @@ async def rerank(
         return list(evidence[:top_n])
     texts = [_text(item) for item in evidence[:MAX_DOCUMENTS]]
     try:
-        order = await _order(context, "rerank", texts, top_n=top_n, allow_s=allow_s, reading=reading)
+        order = await _order(context, "rerank", texts, top_n=top_n, reading=reading)
     except ServiceFailure:
         return list(evidence[:top_n])
     return [replace(evidence[index], score=score) for index, score in order]
@@ -37,7 +37,7 @@ def _text(item: Evidence) -> str:
     return f"{item.page_name}\n{item.text}"[:MAX_PASSAGE_CHARS]
 
 
-async def best_pages(context: Context, *, top_n: int, allow_s: float) -> list[int]:
+async def best_pages(context: Context, *, top_n: int) -> list[int]:
     """Indexes of the `top_n` best pages by their snippets (db3, section 2.2); of the first without a reranker."""
     results = context.question.search_results
     pages = list(range(len(results)))
@@ -48,7 +48,7 @@ async def best_pages(context: Context, *, top_n: int, allow_s: float) -> list[in
         return pages[:top_n]
     texts = [f"{results[index].page_name}\n{results[index].page_snippet}"[:MAX_PASSAGE_CHARS] for index in described]
     try:
-        order = await _order(context, "rerank_snippets", texts, top_n=top_n, allow_s=allow_s)
+        order = await _order(context, "rerank_snippets", texts, top_n=top_n)
     except ServiceFailure:
         return pages[:top_n]
     best = [described[index] for index, _ in order]
@@ -56,8 +56,9 @@ async def best_pages(context: Context, *, top_n: int, allow_s: float) -> list[in
 
 
 async def _order(
-    context: Context, stage_name: str, texts: Sequence[str], *, top_n: int, allow_s: float, reading: bool = False
+    context: Context, stage_name: str, texts: Sequence[str], *, top_n: int, reading: bool = False
 ) -> list[tuple[int, float]]:
+    allow_s = context.before_generation(context.settings.rerank_cap_s)
     async with context.run.stage(stage_name) as stage:
         request = RerankRequest(
             query=context.question.query, documents=tuple(texts), top_n=min(top_n, MAX_DOCUMENTS), reading=reading

@@ -65,7 +65,7 @@ class Retrieval:
         return replace(self, **{name: getattr(options, name) for name in options.given & RETRIEVAL_OPTIONS})
 
 
-async def retrieve(context: Context, pages: Sequence[int], retrieval: Retrieval, *, allow_s: float) -> list[Evidence]:
+async def retrieve(context: Context, pages: Sequence[int], retrieval: Retrieval) -> list[Evidence]:
     """Passages of the pages and of the collections, best first.
 
     A page without text is read by its snippet; all pages are where the retriever fails.
@@ -76,6 +76,7 @@ async def retrieve(context: Context, pages: Sequence[int], retrieval: Retrieval,
         pages: indexes of those to search.
     """
     retrieval = retrieval.heeding(context.options)
+    allow_s = context.before_generation(context.settings.retrieve_cap_s)
     of_pages = _of_pages(context, pages, retrieval, allow_s=allow_s)
     if not context.question.collections:
         return await of_pages
@@ -94,13 +95,10 @@ async def reranked(context: Context, retrieval: Retrieval) -> list[Evidence]:
     collections; `rerank_k` remain.
     """
     context = await with_web_pages(context)
-    settings = context.settings
-    pages = await best_pages(context, top_n=PAGES, allow_s=context.before_generation(settings.rerank_cap_s))
-    passages = await retrieve(context, pages, retrieval, allow_s=context.before_generation(settings.retrieve_cap_s))
+    passages = await retrieve(context, await best_pages(context, top_n=PAGES), retrieval)
     room = context.context_tokens // PASSAGE_TOKENS if retrieval.fills else 0
     top_n = context.options.rerank_k or max(retrieval.rerank_k, room)
-    allow_s = context.before_generation(settings.rerank_cap_s)
-    return await rerank(context, passages, top_n=top_n, allow_s=allow_s, reading=retrieval.reading)
+    return await rerank(context, passages, top_n=top_n, reading=retrieval.reading)
 
 
 def pages_request(query: str, pages: Sequence[SearchResult], retrieval: Retrieval) -> RetrieveRequest:

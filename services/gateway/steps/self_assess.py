@@ -7,6 +7,7 @@ out of three: the answer's prompt stays free of it, and the documents are in the
 from collections.abc import Sequence
 from typing import Literal, get_args
 
+from services.gateway import prompts
 from services.gateway.context import Context
 from services.gateway.steps.ask import Request, ask, estimate
 from services.kit.llm import Constraint, Message
@@ -14,19 +15,15 @@ from services.kit.untrusted import harmless
 
 Level = Literal["high", "medium", "low"]
 LEVELS: tuple[Level, ...] = get_args(Level)
+TURN = prompts.load_turn("self_assess")
 MAX_TOKENS = 4
 
 
-async def self_assess(context: Context, turn: Message, chat: Sequence[Message], answer: str) -> Level | None:
-    """The model's confidence; None when there was no time for the call or it failed.
-
-    Args:
-        turn: asks for the confidence.
-        chat: the messages that `answer` replied to.
-    """
+async def self_assess(context: Context, chat: Sequence[Message], answer: str) -> Level | None:
+    """The model's confidence in its answer to a chat; None when there was no time for the call or it failed."""
     request = Request(
         "self_assess",
-        [*chat, Message("assistant", harmless(answer)), turn],
+        [*chat, Message("assistant", harmless(answer)), TURN],
         max_tokens=MAX_TOKENS,
         min_tokens=MAX_TOKENS,
         cached_tokens=estimate(chat),

@@ -12,7 +12,7 @@ from services.gateway.settings import GatewaySettings
 
 
 class Strategy(ABC):
-    """A way to answer, composed of steps. Strategies keep no state between requests, and none extends another."""
+    """A way to answer, composed of steps. Strategies keep no state, and none extends another."""
 
     name: ClassVar[str]
     summary: ClassVar[str]
@@ -20,13 +20,12 @@ class Strategy(ABC):
     options: ClassVar[frozenset[str]] = frozenset(("context_tokens",))
     # Parts that `cragmesh eval ablate` leaves out one at a time: name -> the options without it.
     parts: ClassVar[Mapping[str, Options]] = {}
-    # Below this certainty of the classifier the domain is `open`.
-    min_domain_certainty: float = 0.0
 
-    def __init__(self, settings: GatewaySettings) -> None:
-        self.settings = settings
+    def min_domain_certainty(self, settings: GatewaySettings) -> float:
+        """The domain is `open` below this certainty of the classifier."""
+        return 0.0
 
-    def describe(self, mesh: Mesh) -> str:
+    def describe(self, mesh: Mesh, settings: GatewaySettings) -> str:
         """A summary in a sentence or two, with what the mesh lacks for it now."""
         return self.summary
 

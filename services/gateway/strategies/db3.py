@@ -31,7 +31,7 @@ from services.gateway.strategies.base import Strategy
 WEB = Retrieval(
     recall_k=50, rerank_k=5, chunker="parent-child", ranking="dense", extractor="beautifulsoup", tables=False
 )
-PROMPTS = {name: prompts.load(name) for name in ("basic", "controlled", "facts", "entities", TAUGHT_PROMPT)}
+PROMPTS = {name: prompts.load(name) for name in ("basic", "controlled", "facts", TAUGHT_PROMPT)}
 
 
 class Db3(Strategy):
@@ -51,25 +51,21 @@ class Db3(Strategy):
     }
 
     async def answer(self, context: Context) -> Draft:
-        return await graph_first(
-            context,
-            PROMPTS["entities"],
-            WEB,
-            from_graph=lambda: self._from_graph(context),
-            read=lambda evidence: self._read(context, evidence),
-        )
+        return await graph_first(context, WEB, from_graph=_from_graph, read=_read)
 
-    async def _from_graph(self, context: Context) -> Draft | None:
-        """The knowledge graph's answer; None when it has none."""
-        facts = await look_up(context)
-        if facts is None:
-            return None
-        adapter = self.settings.kg_answer_adapter
-        prompt = PROMPTS[TAUGHT_PROMPT if await serves_adapter(context, adapter) else "facts"]
-        return await answer_from_facts(context, prompt, facts, adapter=adapter)
 
-    async def _read(self, context: Context, evidence: Sequence[Evidence]) -> Draft:
-        adapter = self.settings.web_answer_adapter
-        base = self.settings.db3_prompt if context.options.false_premise is not False else "basic"
-        prompt = PROMPTS[TAUGHT_PROMPT if await serves_adapter(context, adapter) else base]
-        return await read_and_answer(context, Generation(prompt, adapter=adapter), evidence)
+async def _from_graph(context: Context) -> Draft | None:
+    """The knowledge graph's answer; None when it has none."""
+    facts = await look_up(context)
+    if facts is None:
+        return None
+    adapter = context.settings.kg_answer_adapter
+    prompt = PROMPTS[TAUGHT_PROMPT if await serves_adapter(context, adapter) else "facts"]
+    return await answer_from_facts(context, prompt, facts, adapter=adapter)
+
+
+async def _read(context: Context, evidence: Sequence[Evidence]) -> Draft:
+    adapter = context.settings.web_answer_adapter
+    base = context.settings.db3_prompt if context.options.false_premise is not False else "basic"
+    prompt = PROMPTS[TAUGHT_PROMPT if await serves_adapter(context, adapter) else base]
+    return await read_and_answer(context, Generation(prompt, adapter=adapter), evidence)

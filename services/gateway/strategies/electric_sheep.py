@@ -23,13 +23,12 @@ from typing import ClassVar
 
 from proto.kg import KgMode
 from proto.options import Options
-from services.gateway import prompts
 from services.gateway.calculator.wanted import asks_arithmetic
 from services.gateway.context import Context
 from services.gateway.evidence import Evidence
 from services.gateway.run import Draft
 from services.gateway.steps import reason as reasoning
-from services.gateway.steps.ask import Allowance, affordable, planned_s
+from services.gateway.steps.ask import Allowance, affordable
 from services.gateway.steps.calculate import calculate
 from services.gateway.steps.classify import changes_fast
 from services.gateway.steps.closed_book import MIN_TOKENS as MIN_KNOWLEDGE_TOKENS
@@ -50,12 +49,10 @@ KG_CHARS = 1_000
 # examples, a question alone.
 CHUNKS_TOKENS = 2_000
 FRAME_TOKENS = 450
-SHORT_CONTEXT_TOKENS = 300
+LEAST_REASONING = (FRAME_TOKENS + 300, reasoning.FRAMED_TOKENS)
 FUNCTION_CALLING = (2_000, 60)
 KNOWLEDGE = (200, MIN_KNOWLEDGE_TOKENS)
 CALCULATE = (1_500, 60)
-
-PROMPTS = {name: prompts.load(name) for name in ("reason", "summarise", "knowledge", "calculate")}
 
 
 class ElectricSheep(Strategy):
@@ -79,70 +76,70 @@ class ElectricSheep(Strategy):
     }
 
     async def answer(self, context: Context) -> Draft:
+        context = replace(context, least_generation=LEAST_REASONING)
         if await changes_fast(context):
             return Draft()
         evidence = context.question.evidence
-        planned = self._plan(context)
-        collecting = [self._memory(context, wanted="knowledge" in planned)]
+        planned = _plan(context)
+        collecting = [_memory(context, wanted="knowledge" in planned)]
         if not evidence:
             mode: KgMode = "function-calling" if "kg" in planned else "rules"
-            collecting += [self._facts(context, mode), self._web(context)]
+            collecting += [_facts(context, mode), _web(context)]
         memory, *collected = await all_of(collecting)
         facts, web = collected if collected else ([], list(evidence))
-        results = await self._calculate(context, [*facts, *web]) if "calculate" in planned else []
-        return await reason(context, PROMPTS["reason"], PROMPTS["summarise"], [*facts, *results, *memory, *web])
+        results = await _calculate(context, [*facts, *web]) if "calculate" in planned else []
+        return await reason(context, [*facts, *results, *memory, *web])
 
-    def _plan(self, context: Context) -> set[str]:
-        """The calls that fit into the time left, by the measured speed, the most useful first."""
-        question = context.question
-        calls = {
-            "reason": self._size(context, question.evidence),
-            "kg": FUNCTION_CALLING,
-            "knowledge": KNOWLEDGE,
-            "calculate": CALCULATE,
-        }
-        options = context.options
-        if question.evidence or options.kg in ("off", "rules"):
-            del calls["kg"]
-        if options.closed_book is False:
-            del calls["knowledge"]
-        if options.calculator is False or not asks_arithmetic(question.query):
-            del calls["calculate"]
-        return affordable(context, calls)
 
-    def _size(self, context: Context, evidence: Sequence[Evidence]) -> tuple[int, int]:
-        """Tokens of the reasoning, prompt and completion; the usual ones where the evidence is not there yet."""
-        reference_tokens = estimate_tokens(references(evidence)) if evidence else CHUNKS_TOKENS
-        prompt_tokens = FRAME_TOKENS + min(reference_tokens, context.context_tokens)
-        return prompt_tokens, reasoning.FRAMED_TOKENS + reasoning.REASONING_TOKENS
+def _plan(context: Context) -> set[str]:
+    """The calls that fit into the time left, by the measured speed, the most useful first."""
+    question = context.question
+    calls = {
+        "reason": _size(context, question.evidence),
+        "kg": FUNCTION_CALLING,
+        "knowledge": KNOWLEDGE,
+        "calculate": CALCULATE,
+    }
+    options = context.options
+    if question.evidence or options.kg in ("off", "rules"):
+        del calls["kg"]
+    if options.closed_book is False:
+        del calls["knowledge"]
+    if options.calculator is False or not asks_arithmetic(question.query):
+        del calls["calculate"]
+    return affordable(context, calls)
 
-    def _allowance(self, context: Context, cap_s: float) -> float:
-        """Seconds for a stage before the reasoning, which leave time for a short one."""
-        shortest = (FRAME_TOKENS + SHORT_CONTEXT_TOKENS, reasoning.FRAMED_TOKENS)
-        return context.before_generation(cap_s, needed_s=planned_s(context.mesh, *shortest))
 
-    async def _web(self, context: Context) -> list[Evidence]:
-        settings = self.settings
-        context = await with_web_pages(context)
-        pages = await best_pages(context, top_n=PAGES, allow_s=self._allowance(context, settings.rerank_cap_s))
-        return await retrieve(context, pages, WEB, allow_s=self._allowance(context, settings.retrieve_cap_s))
+def _size(context: Context, evidence: Sequence[Evidence]) -> tuple[int, int]:
+    """Tokens of the reasoning, prompt and completion; the usual ones where the evidence is not there yet."""
+    reference_tokens = estimate_tokens(references(evidence)) if evidence else CHUNKS_TOKENS
+    prompt_tokens = FRAME_TOKENS + min(reference_tokens, context.context_tokens)
+    return prompt_tokens, reasoning.FRAMED_TOKENS + reasoning.REASONING_TOKENS
 
-    async def _facts(self, context: Context, mode: KgMode) -> list[Evidence]:
-        """Facts as a reference, cut at KG_CHARS; a game that did not take place is a fact as well."""
-        facts = await look_up(context, allow_s=self._allowance(context, self.settings.kg_cap_s), mode=mode)
-        if facts is None or facts.status not in FOUND | {"no_event"}:
-            return []
-        item = as_evidence(facts)
-        return [replace(item, text=item.text[:KG_CHARS])]
 
-    async def _memory(self, context: Context, *, wanted: bool) -> list[Evidence]:
-        if not wanted:
-            return []
-        allow_s = self._allowance(context, self.settings.knowledge_cap_s)
-        allowance = Allowance(allow_s, context.run.budget.left() - allow_s)
-        memory = await closed_book(context, PROMPTS["knowledge"], allowance)
-        return [memory] if memory else []
+async def _web(context: Context) -> list[Evidence]:
+    context = await with_web_pages(context)
+    return await retrieve(context, await best_pages(context, top_n=PAGES), WEB)
 
-    async def _calculate(self, context: Context, evidence: Sequence[Evidence]) -> list[Evidence]:
-        allowance = Allowance(self.settings.calculate_cap_s, planned_s(context.mesh, *self._size(context, evidence)))
-        return await calculate(context, PROMPTS["calculate"], evidence, allowance)
+
+async def _facts(context: Context, mode: KgMode) -> list[Evidence]:
+    """Facts as a reference, cut at KG_CHARS; a game that did not take place is a fact as well."""
+    facts = await look_up(context, mode)
+    if facts is None or facts.status not in FOUND | {"no_event"}:
+        return []
+    item = as_evidence(facts)
+    return [replace(item, text=item.text[:KG_CHARS])]
+
+
+async def _memory(context: Context, *, wanted: bool) -> list[Evidence]:
+    if not wanted:
+        return []
+    allow_s = context.before_generation(context.settings.knowledge_cap_s)
+    allowance = Allowance(allow_s, context.run.budget.left() - allow_s)
+    memory = await closed_book(context, allowance)
+    return [memory] if memory else []
+
+
+async def _calculate(context: Context, evidence: Sequence[Evidence]) -> list[Evidence]:
+    allowance = Allowance(context.settings.calculate_cap_s, context.mesh.speed.planned_s(*_size(context, evidence)))
+    return await calculate(context, evidence, allowance)

@@ -19,10 +19,11 @@ class NaiveRag(Strategy):
     options = RETRIEVAL_OPTIONS | {"context_tokens"}
 
     async def answer(self, context: Context) -> Draft:
-        evidence = context.question.evidence or await self._web(context)
+        evidence = context.question.evidence or await _web(context)
         return await read_and_answer(context, Generation(PROMPT), evidence)
 
-    async def _web(self, context: Context) -> list[Evidence]:
-        context = await with_web_pages(context)
-        pages = range(len(context.question.search_results))
-        return await retrieve(context, pages, WEB, allow_s=context.before_generation(self.settings.retrieve_cap_s))
+
+async def _web(context: Context) -> list[Evidence]:
+    context = await with_web_pages(context)
+    pages = range(len(context.question.search_results))
+    return await retrieve(context, pages, WEB)

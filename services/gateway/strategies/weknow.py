@@ -23,13 +23,12 @@ from services.gateway.context import Context
 from services.gateway.evidence import Evidence
 from services.gateway.run import Draft
 from services.gateway.settings import GatewaySettings
-from services.gateway.steps.ask import planned_s
 from services.gateway.steps.classify import changes_fast
 from services.gateway.steps.generate import Generation, chat, read_and_answer
 from services.gateway.steps.knowledge_graph import facts_of, look_up
 from services.gateway.steps.retrieve import RERANKING_OPTIONS, Retrieval, reranked
 from services.gateway.steps.self_assess import MAX_TOKENS as ASSESS_TOKENS
-from services.gateway.steps.self_assess import accepts, self_assess
+from services.gateway.steps.self_assess import TURN, accepts, self_assess
 from services.gateway.strategies.base import Strategy
 from services.kit.concurrency import both, prefer
 from services.kit.tokens import estimate_tokens
@@ -45,7 +44,6 @@ WEB = Retrieval(
     page_fields=True,
 )
 PROMPT = prompts.load("weknow")
-ASSESS = prompts.load_turn("self_assess")
 HINTS = prompts.load_table("domain_hints")
 
 
@@ -65,56 +63,56 @@ class WeKnow(Strategy):
         "self-assessment": Options(self_assessment="off"),
     }
 
-    def __init__(self, settings: GatewaySettings) -> None:
-        super().__init__(settings)
-        self.min_domain_certainty = settings.weknow_domain_certainty
+    def min_domain_certainty(self, settings: GatewaySettings) -> float:
+        return settings.weknow_domain_certainty
 
     async def answer(self, context: Context) -> Draft:
         if context.question.evidence:
-            return await self._assessed(context, context.question.evidence)
+            return await _assessed(context, context.question.evidence)
         if await changes_fast(context):
             context.run.plan("balance", "the web first, the knowledge graph's facts after it")
             web, response = await both(reranked(context, WEB), look_up(context))
-            return await self._assessed(context, [*web, *facts_of(response)])
+            return await _assessed(context, [*web, *facts_of(response)])
         context.run.plan("balance", "the knowledge graph first, the web where it does not answer")
         facts: list[Evidence] = []
-        first = await prefer(self._from_graph(context, facts), reranked(context, WEB), decided=context.run.settle)
-        return first if isinstance(first, Draft) else await self._assessed(context, [*facts, *first])
+        first = await prefer(_from_graph(context, facts), reranked(context, WEB), decided=context.run.settle)
+        return first if isinstance(first, Draft) else await _assessed(context, [*facts, *first])
 
-    async def _from_graph(self, context: Context, facts: list[Evidence]) -> Draft | None:
-        """The knowledge graph's answer, where a rule or the model is sure of one; its facts are added to `facts`."""
-        response = await look_up(context)
-        facts += facts_of(response)
-        if response is None or not facts:
-            return None
-        settled = response.settled
-        if settled is not None:
-            context.run.decide("settled", f"{settled.rule}: {settled.answer!r} from {'; '.join(settled.inputs)}")
-            return Draft(settled.answer, "answer", 1.0, "kg", tuple(facts))
-        draft = await self._assessed(context, facts)
-        return draft if draft.kind == "answer" else None
 
-    async def _assessed(self, context: Context, evidence: Sequence[Evidence]) -> Draft:
-        """An answer of which the model is sure enough, else an abstention with the evidence."""
-        question = context.question
-        required = context.options.self_assessment or self.settings.weknow_confidence
-        hint = HINTS[(await context.classification()).domain]
-        generation = Generation(PROMPT, hint=hint)
-        assessing_s = planned_s(context.mesh, estimate_tokens(ASSESS.content), ASSESS_TOKENS)
-        draft = await read_and_answer(context, generation, evidence, reserve_s=assessing_s)
-        if draft.kind == "unknown" or required == "off":
-            return _by_source(draft)
-        messages = chat(PROMPT, question.query, question.query_time, draft.evidence, hint=hint)
-        level = await self_assess(context, ASSESS, messages, draft.answer)
-        accepted = accepts(required, level)
-        context.run.decide(
-            "self_assess",
-            f"{draft.answer!r}: {level or 'not assessed'}, {'given' if accepted else 'not given'}: "
-            f"{required} is asked for",
-        )
-        if not accepted:
-            return Draft(evidence=draft.evidence)
+async def _from_graph(context: Context, facts: list[Evidence]) -> Draft | None:
+    """The knowledge graph's answer, where a rule or the model is sure of one; its facts are added to `facts`."""
+    response = await look_up(context)
+    facts += facts_of(response)
+    if response is None or not facts:
+        return None
+    settled = response.settled
+    if settled is not None:
+        context.run.decide("settled", f"{settled.rule}: {settled.answer!r} from {'; '.join(settled.inputs)}")
+        return Draft(settled.answer, "answer", 1.0, "kg", tuple(facts))
+    draft = await _assessed(context, facts)
+    return draft if draft.kind == "answer" else None
+
+
+async def _assessed(context: Context, evidence: Sequence[Evidence]) -> Draft:
+    """An answer of which the model is sure enough, else an abstention with the evidence."""
+    question = context.question
+    required = context.options.self_assessment or context.settings.weknow_confidence
+    hint = HINTS[(await context.classification()).domain]
+    generation = Generation(PROMPT, hint=hint)
+    assessing_s = context.mesh.speed.planned_s(estimate_tokens(TURN.content), ASSESS_TOKENS)
+    draft = await read_and_answer(context, generation, evidence, reserve_s=assessing_s)
+    if draft.kind == "unknown" or required == "off":
         return _by_source(draft)
+    messages = chat(PROMPT, question.query, question.query_time, draft.evidence, hint=hint)
+    level = await self_assess(context, messages, draft.answer)
+    accepted = accepts(required, level)
+    context.run.decide(
+        "self_assess",
+        f"{draft.answer!r}: {level or 'not assessed'}, {'given' if accepted else 'not given'}: {required} is asked for",
+    )
+    if not accepted:
+        return Draft(evidence=draft.evidence)
+    return _by_source(draft)
 
 
 def _by_source(draft: Draft) -> Draft:

@@ -1,13 +1,13 @@
 """A collection's documents: listed, shown, moved and deleted, each by its first point."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from qdrant_client import models
 
 from proto.collections import DocumentInfo, Documents, Filter, Listing, Move, MoveResponse
 from services.retriever.collections import keys
-from services.retriever.collections.documents import Description, point_id, title_of
+from services.retriever.collections.documents import Version, point_id, title_of
 from services.retriever.collections.pipeline import further_points, parts
 from services.retriever.collections.search import condition
 from services.retriever.collections.store import Payload, Store
@@ -63,10 +63,10 @@ class Catalogue:
         if payload is None or not payload.get(keys.COMPLETE):
             # A move whose reply was lost may be sent again: then it is done.
             target = await self._first(name, move.to)
-            return target is not None and bool(target.get(keys.COMPLETE)) and Description.of(target).url == move.url
+            return target is not None and bool(target.get(keys.COMPLETE)) and target.get(keys.URL, "") == move.url
         if move.id == move.to:
             return True
-        digest = Description.of(payload)._replace(url=move.url).digest(move.to)
+        moved = replace(Version.of_payload(payload), id=move.to, url=move.url)
         await self.delete(name, move.to)
         chunks = int(payload[keys.CHUNKS])
         for numbers in parts(range(chunks)):
@@ -76,14 +76,14 @@ class Catalogue:
                 name,
                 [
                     models.PointStruct(
-                        id=point_id(move.to, digest, number),
+                        id=moved.point(number),
                         vector=points[point].vector,
-                        payload=_moved_payload(points[point].payload or {}, move, digest, whole=chunks == 1),
+                        payload=_moved_payload(points[point].payload or {}, moved, whole=chunks == 1),
                     )
                     for number, point in zip(numbers, old, strict=True)
                 ],
             )
-        await self.store.mark(name, [point_id(move.to, digest, 0)], {keys.COMPLETE: True})
+        await self.store.mark(name, [moved.point(0)], {keys.COMPLETE: True})
         await self.delete(name, move.id)
         return True
 
@@ -92,9 +92,9 @@ class Catalogue:
         return (await self.store.payloads(name, [first], KEYS)).get(first)
 
 
-def _moved_payload(payload: Payload, move: Move, digest: str, *, whole: bool) -> dict[str, object]:
-    moved = {**payload, keys.DOCUMENT: move.to, keys.URL: move.url}
-    return moved | {keys.DIGEST: digest, keys.COMPLETE: whole} if payload.get(keys.CHUNK) == 0 else moved
+def _moved_payload(payload: Payload, moved: Version, *, whole: bool) -> dict[str, object]:
+    values = {**payload, keys.DOCUMENT: moved.id, keys.URL: moved.url}
+    return values | {keys.DIGEST: moved.digest, keys.COMPLETE: whole} if payload.get(keys.CHUNK) == 0 else values
 
 
 def _info(payload: Payload) -> DocumentInfo:

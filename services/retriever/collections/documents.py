@@ -1,13 +1,13 @@
-"""Documents to passages: their identities, and the work of a page worker."""
+"""Documents to passages: their versions, and the work of a page worker."""
 
 import json
 import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from hashlib import blake2b, sha256
 from pathlib import PurePosixPath
-from typing import Any, NamedTuple
+from typing import Any
 
 from markdown_it import MarkdownIt
 
@@ -15,10 +15,10 @@ from proto.base import MAX_PASSAGE_CHARS
 from proto.collections import Document, FieldValue, FileFormat
 from services.kit.text.cutting import window_chars
 from services.retriever.chunk import Chunk
-from services.retriever.collections.keys import CONTENT, FIELDS, FORMAT, NAMED, SOURCE, TITLE, URL
+from services.retriever.collections.keys import CONTENT, DOCUMENT, FIELDS, FORMAT, NAMED, SOURCE, TITLE, URL
 from services.retriever.extract import MAX_TITLE_CHARS, Extraction
-from services.retriever.formats import READERS, Unreadable, read
-from services.retriever.formats.base import MAX_CHARS, read_html
+from services.retriever.formats import READERS, read
+from services.retriever.formats.base import MAX_CHARS, Unreadable, read_html
 from services.retriever.markup import clean_line, clean_text, encodable
 from services.retriever.pages import PageOptions, ProcessedPage, chunk_page
 
@@ -65,17 +65,41 @@ class File:
         return self.content if isinstance(self.content, bytes) else self.content.encode("utf-8", "surrogatepass")
 
 
-@dataclass(frozen=True, slots=True)
-class Identity:
-    """A document's id and version.
+@dataclass(frozen=True)
+class Version:
+    """A document's version: what is stored of it beside its passages.
 
     Attributes:
-        id: the caller's, or a hash of the content.
-        digest: of all that is stored of it; each version under an id has its own.
+        id: the caller's, or a hash of all the others.
+        title: the caller's; may be empty.
+        content: SHA-256 of the content.
     """
 
     id: str
-    digest: str
+    title: str
+    url: str
+    content: str
+    format: str
+    fields: Mapping[str, FieldValue]
+    source: str
+
+    @classmethod
+    def of(cls, file: File) -> "Version":
+        """The file's version; the same in every process and for every order of its fields."""
+        version = cls(file.id, file.title, file.url, file.digest, file.format, file.fields, file.source)
+        return version if file.id else replace(version, id=version.digest)
+
+    @classmethod
+    def of_payload(cls, payload: Mapping[str, Any]) -> "Version":
+        """The version in the payload of a document's first point."""
+        return cls(*(payload.get(key, "") for key in (DOCUMENT, NAMED, URL, CONTENT, FORMAT, FIELDS, SOURCE)))
+
+    @cached_property
+    def digest(self) -> str:
+        """Of all of it; each version under an id has its own."""
+        fields = dict(sorted(self.fields.items()))
+        values = (self.id, self.title, self.url, self.content, self.format, fields, self.source)
+        return blake2b(json.dumps(values).encode(), digest_size=16).hexdigest()
 
     def point(self, chunk: int) -> str:
         return point_id(self.id, self.digest, chunk)
@@ -96,37 +120,6 @@ class Passages:
     chunks: tuple[Chunk, ...]
     problem: str = ""
     pages: int = 0
-
-
-class Description(NamedTuple):
-    """The properties of a document's version, without its id."""
-
-    title: str
-    url: str
-    content: str
-    format: str
-    fields: Mapping[str, FieldValue]
-    source: str
-
-    @classmethod
-    def of(cls, payload: Mapping[str, Any]) -> "Description":
-        """The description in the payload of a document's first point."""
-        return cls(*(payload.get(key, "") for key in (NAMED, URL, CONTENT, FORMAT, FIELDS, SOURCE)))
-
-    @classmethod
-    def of_file(cls, file: File) -> "Description":
-        return cls(file.title, file.url, file.digest, file.format, file.fields, file.source)
-
-    def digest(self, name: str) -> str:
-        content = json.dumps([name, *self._replace(fields=dict(sorted(self.fields.items())))])
-        return blake2b(content.encode(), digest_size=16).hexdigest()
-
-
-def identify(file: File) -> Identity:
-    """The file's identity; the same in every process and for every order of its fields."""
-    description = Description.of_file(file)
-    name = file.id or description.digest("")
-    return Identity(name, description.digest(name))
 
 
 def title_of(payload: Mapping[str, Any]) -> str:
@@ -186,7 +179,7 @@ def _pages(content: str | bytes, kind: FileFormat, title: str) -> tuple[str, lis
     """The document's name, and its parts with their page numbers."""
     if kind in READERS:
         file = read(content if isinstance(content, bytes) else content.encode(), kind, title)
-        return title or file.title, [(part.page, _chunk(part.content)) for part in file.sections]
+        return title or file.title, [(section.page, _chunk(section)) for section in file.sections]
     text = content if isinstance(content, str) else content.decode("utf-8", "replace")
     page = _chunk(_extraction(text, kind, title))
     return title or page.title or (_heading(text) if kind == "markdown" else ""), [(0, page)]
@@ -203,11 +196,11 @@ def _chunks(pages: list[tuple[int, ProcessedPage]]) -> Iterator[Chunk]:
     """
     text_start = tables_start = 0
     for number, page in pages:
-        chunking = page.chunking()
-        prose = (parent for parent in chunking.parents if parent.kind == "text")
-        for chunk in (*prose, *(child for child in chunking.children if child.kind == "table")):
+        children, parents = page.chunking
+        prose = (parent for parent in parents if parent.kind == "text")
+        for chunk in (*prose, *(child for child in children if child.kind == "table")):
             start = text_start if chunk.kind == "text" else tables_start
-            yield replace(chunk, start=chunk.start + start, end=chunk.end + start, page=number)
+            yield chunk._replace(start=chunk.start + start, end=chunk.end + start, page=number)
         text_start += len(page.text) + bool(page.text)
         tables_start += len(page.tables_markdown) + bool(page.tables_markdown)
 

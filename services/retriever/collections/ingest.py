@@ -11,7 +11,7 @@ from services.kit.budget import current_budget
 from services.kit.concurrency import ahead, all_of
 from services.kit.encoder import Floats
 from services.kit.errors import DeadlineExceeded
-from services.retriever.collections.documents import File, Identity, identify
+from services.retriever.collections.documents import File, Version
 from services.retriever.collections.encoding import Encoding
 from services.retriever.collections.pipeline import (
     Parsed,
@@ -37,7 +37,7 @@ SLICE_DOCUMENTS = 32
 class _Item:
     index: int
     document: File
-    identity: Identity
+    version: Version
 
     def problem(self, reason: str, detail: str) -> Degradation:
         name = self.document.id or f"number {self.index + 1}"
@@ -66,8 +66,8 @@ class Ingestion:
         """
         items, skipped = _distinct(documents)
         writer = Writer(self.store, name)
-        versions = await writer.versions([item.identity for item in items])
-        new = [item for item in items if not is_complete(item.identity, versions)]
+        stored = await writer.stored([item.version for item in items])
+        new = [item for item in items if not is_complete(item.version, stored)]
         encoders = {encoder: await self.encoding.get(encoder) for encoder in schema.encoders} if new else {}
 
         async def encode(places: Sequence[Place]) -> Mapping[str, Floats]:
@@ -79,9 +79,9 @@ class Ingestion:
         async with contextlib.aclosing(ahead(self._read(part, schema.chunked) for part in _slices(new))) as slices:
             async for ready, failed in slices:
                 skipped += failed
-                written += await writer.write(ready, versions, encode, progress)
+                written += await writer.write(ready, stored, encode, progress)
                 # An unfinished version of the same digest is this one.
-                replacing = len(replaced(ready, versions))
+                replacing = len(replaced(ready, stored))
                 added += len(ready) - replacing
                 others += replacing
         return IngestResponse(
@@ -98,7 +98,7 @@ class Ingestion:
         async def read(item: _Item) -> Parsed | Degradation:
             try:
                 async with asyncio.timeout(budget.left() if budget else None):
-                    return await parse(self.pages, item.document, item.identity, self.settings, chunked=chunked)
+                    return await parse(self.pages, item.document, item.version, self.settings, chunked=chunked)
             except Unusable as error:
                 return item.problem(error.reason, str(error))
             except TimeoutError as error:
@@ -115,10 +115,10 @@ def _distinct(documents: Sequence[File]) -> tuple[list[_Item], list[Degradation]
     items: dict[str, _Item] = {}
     skipped = []
     for index, document in enumerate(documents):
-        item = _Item(index, document, identify(document))
-        if (earlier := items.get(item.identity.id)) is not None:
+        item = _Item(index, document, Version.of(document))
+        if (earlier := items.get(item.version.id)) is not None:
             skipped.append(earlier.problem("duplicate", f"document {index + 1} of the batch has the same id"))
-        items[item.identity.id] = item
+        items[item.version.id] = item
     return list(items.values()), skipped
 
 

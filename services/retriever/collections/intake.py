@@ -8,7 +8,6 @@ import asyncio
 import contextlib
 import json
 import uuid
-from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -68,10 +67,8 @@ class Intake:
         self._folder = folder
         self._max_bytes = max_bytes
         self._waiting: asyncio.Queue[Job] = asyncio.Queue()
+        # The newest of each document that is not complete; an interrupted one is on disk for the next start.
         self._jobs: dict[tuple[str, str], Job] = {}
-        self._failed: OrderedDict[tuple[str, str], Job] = OrderedDict()
-        # On disk for the next start.
-        self._interrupted: dict[tuple[str, str], Job] = {}
         self._bytes = 0
 
     @contextlib.asynccontextmanager
@@ -88,8 +85,7 @@ class Intake:
 
     def find(self, collection: str, document: str) -> DocumentInfo | None:
         """A waiting or unreadable file; None for any other."""
-        key = (collection, document)
-        job = self._jobs.get(key) or self._failed.get(key) or self._interrupted.get(key)
+        job = self._jobs.get((collection, document))
         return job.info() if job else None
 
     async def put(self, collection: str, file: File) -> Job:
@@ -116,8 +112,10 @@ class Intake:
         finally:
             self._bytes -= size
         job = Job(collection, file.id, path, size, await asyncio.to_thread(lambda: file.digest))
-        await self._remove_interrupted(job.collection, job.id)
+        previous = self._jobs.get((collection, file.id))
         self._add(job)
+        if previous is not None:
+            await asyncio.to_thread(previous.path.unlink, missing_ok=True)
         return job
 
     async def forget(self, collection: str, document: str) -> bool:
@@ -126,24 +124,13 @@ class Intake:
         What is being written ends with its current points: whoever deletes the document waits for that, by the
         collection's lock.
         """
-        key = (collection, document)
-        had_failed = self._failed.pop(key, None) is not None
-        had_interrupted = await self._remove_interrupted(collection, document)
-        job = self._jobs.pop(key, None)
-        if job is not None:
-            await asyncio.to_thread(job.path.unlink, missing_ok=True)
-        return job is not None or had_failed or had_interrupted
-
-    async def _remove_interrupted(self, collection: str, document: str) -> bool:
-        job = self._interrupted.pop((collection, document), None)
+        job = self._jobs.pop((collection, document), None)
         if job is not None:
             await asyncio.to_thread(job.path.unlink, missing_ok=True)
         return job is not None
 
     def _add(self, job: Job) -> None:
-        key = (job.collection, job.id)
-        self._failed.pop(key, None)
-        self._jobs[key] = job
+        self._jobs[job.collection, job.id] = job
         self._bytes += job.size
         self._waiting.put_nowait(job)
 
@@ -186,8 +173,6 @@ class Intake:
                     await asyncio.sleep(wait_s)
                     continue
                 job.state, job.problem = "interrupted", error.detail
-                del self._jobs[job.collection, job.id]
-                self._interrupted[job.collection, job.id] = job
             except Exception as error:
                 check()
                 # An error of one file; the others must not wait behind it.
@@ -202,13 +187,11 @@ class Intake:
         # First of all, so that no finished file is in the folder.
         await asyncio.to_thread(job.path.unlink, missing_ok=True)
         job.state, job.problem = ("failed" if problem else "complete"), problem
-        key = (job.collection, job.id)
-        if self._jobs.get(key) is job:
-            del self._jobs[key]
-        if problem:
-            self._failed[key] = job
-            if len(self._failed) > MAX_FAILED:
-                self._failed.popitem(last=False)
+        if not problem and self._jobs.get((job.collection, job.id)) is job:
+            del self._jobs[job.collection, job.id]
+        failed = [key for key, one in self._jobs.items() if one.state == "failed"]
+        if len(failed) > MAX_FAILED:
+            del self._jobs[failed[0]]
 
 
 # Below: in a thread. A file on disk is a line of JSON that describes it, then its content.

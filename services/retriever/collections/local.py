@@ -70,13 +70,33 @@ class LocalStore(Store):
         return await self._submit(lambda client: getattr(client, method)(**arguments))
 
     async def write(self, name: str, points: Sequence[models.PointStruct]) -> None:
-        await self._submit(lambda client: self._write(client, name, points))
+        def write(client: QdrantClient) -> None:
+            with self._updating(name) as postings:
+                if points:
+                    client.upsert(name, list(points), wait=True)
+                if postings is not None:
+                    for point in points:
+                        postings.put(str(point.id), _words(point))
+
+        await self._submit(write)
 
     async def remove(self, name: str, ids: Sequence[str]) -> None:
-        await self._submit(lambda client: self._remove(client, name, ids))
+        def remove(client: QdrantClient) -> None:
+            with self._updating(name) as postings:
+                if ids:
+                    client.delete(name, models.PointIdsList(points=list(ids)), wait=True)
+                if postings is not None:
+                    for point in ids:
+                        postings.drop(point)
+
+        await self._submit(remove)
 
     async def delete(self, name: str) -> bool:
-        return bool(await self._submit(lambda client: self._delete(client, name)))
+        def delete(client: QdrantClient) -> bool:
+            self._postings.pop(name, None)
+            return client.collection_exists(name) and bool(client.delete_collection(name))
+
+        return bool(await self._submit(delete))
 
     async def lists(
         self, name: str, request: SearchRequest, queries: Sequence[ListQuery]
@@ -87,13 +107,22 @@ class LocalStore(Store):
         return lists
 
     async def fused(self, name: str, request: SearchRequest, queries: Sequence[ListQuery]) -> list[models.ScoredPoint]:
-        return list(await self._submit(lambda client: self._fused(client, name, request, queries)))
+        def fused(client: QdrantClient) -> list[models.ScoredPoint]:
+            best = fuse(self._lists(client, name, request, queries, []))[: request.top_n]
+            payloads = _payloads(client, name, [str(point.id) for point in best], payload_keys(request))
+            return [point.model_copy(update={"payload": payloads[str(point.id)]}) for point in best]
+
+        return list(await self._submit(fused))
 
     async def _warm_up(self) -> None:
+        def index_all(client: QdrantClient) -> None:
+            for collection in client.get_collections().collections:
+                self._postings[collection.name] = _index(client, collection.name)
+
         if not await asyncio.to_thread((self._folder / "meta.json").is_file):
             return
         try:
-            await self._submit(self._index_all)
+            await self._submit(index_all)
         except Exception as error:
             # Another process holds it, or it is damaged: pages are served all the same, and calls of collections fail.
             log.error("collections not opened", error=str(error) or type(error).__name__)
@@ -122,30 +151,6 @@ class LocalStore(Store):
             raise NoSuchCollection(missing[1]) from error
         return result
 
-    def _index_all(self, client: QdrantClient) -> None:
-        for collection in client.get_collections().collections:
-            self._postings[collection.name] = _index(client, collection.name)
-
-    def _write(self, client: QdrantClient, name: str, points: Sequence[models.PointStruct]) -> None:
-        with self._updating(name) as postings:
-            if points:
-                client.upsert(name, list(points), wait=True)
-            if postings is not None:
-                for point in points:
-                    postings.put(str(point.id), _words(point))
-
-    def _delete(self, client: QdrantClient, name: str) -> bool:
-        self._postings.pop(name, None)
-        return client.collection_exists(name) and bool(client.delete_collection(name))
-
-    def _remove(self, client: QdrantClient, name: str, ids: Sequence[str]) -> None:
-        with self._updating(name) as postings:
-            if ids:
-                client.delete(name, models.PointIdsList(points=list(ids)), wait=True)
-            if postings is not None:
-                for point in ids:
-                    postings.drop(point)
-
     @contextlib.contextmanager
     def _updating(self, name: str) -> Iterator[Postings | None]:
         """The postings of a collection, if it has any; a failed write drops them, to be built anew.
@@ -171,13 +176,6 @@ class LocalStore(Store):
             else list(next(responses).points)
             for item in queries
         ]
-
-    def _fused(
-        self, client: QdrantClient, name: str, request: SearchRequest, queries: Sequence[ListQuery]
-    ) -> list[models.ScoredPoint]:
-        best = fuse(self._lists(client, name, request, queries, []))[: request.top_n]
-        payloads = _payloads(client, name, [str(point.id) for point in best], payload_keys(request))
-        return [point.model_copy(update={"payload": payloads[str(point.id)]}) for point in best]
 
     def _by_words(
         self, client: QdrantClient, name: str, query: ListQuery, limit: int, keys: Sequence[str]

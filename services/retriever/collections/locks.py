@@ -4,14 +4,8 @@ import asyncio
 from weakref import WeakValueDictionary
 
 
-class Locks:
-    """Locks by name, kept while somebody holds them or waits, since names come from callers."""
-
-    def __init__(self) -> None:
-        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+class Locks(WeakValueDictionary[str, asyncio.Lock]):
+    """Locks by name, made when asked for and kept while somebody holds them or waits: names come from callers."""
 
     def __getitem__(self, name: str) -> asyncio.Lock:
-        return self._locks.setdefault(name, asyncio.Lock())
-
-    def __len__(self) -> int:
-        return len(self._locks)
+        return self.setdefault(name, asyncio.Lock())

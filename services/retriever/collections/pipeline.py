@@ -23,10 +23,9 @@ from services.kit.encoder import Floats
 from services.kit.lexical import Stems, stems
 from services.retriever.collections import keys
 from services.retriever.collections.documents import (
-    Description,
     File,
-    Identity,
     Passages,
+    Version,
     is_binary,
     passages,
     point_id,
@@ -49,8 +48,7 @@ WRITE_POINTS = 128
 class Parsed:
     """A document between parsing and writing: small, and without its content."""
 
-    identity: Identity
-    description: Description
+    version: Version
     passages: Passages
 
 
@@ -62,7 +60,7 @@ class Place(NamedTuple):
 
     @property
     def point(self) -> str:
-        return self.document.identity.point(self.number)
+        return self.document.version.point(self.number)
 
     @property
     def text(self) -> str:
@@ -82,9 +80,7 @@ class Unusable(Exception):
         self.reason = reason
 
 
-async def parse(
-    pages: PagePool, file: File, identity: Identity, settings: RetrieverSettings, *, chunked: bool
-) -> Parsed:
+async def parse(pages: PagePool, file: File, version: Version, settings: RetrieverSettings, *, chunked: bool) -> Parsed:
     """Read a document in a process that may be killed.
 
     Raises:
@@ -105,7 +101,7 @@ async def parse(
         raise Unusable("empty", "it holds no text")
     if file.format in READERS and not parsed.title:
         parsed = replace(parsed, title=PurePosixPath(file.url or file.id).name)
-    return Parsed(identity, Description.of_file(file), parsed)
+    return Parsed(version, parsed)
 
 
 def search_text(title: str, text: str) -> str:
@@ -113,18 +109,18 @@ def search_text(title: str, text: str) -> str:
     return text if not title or text.startswith(title) else f"{title}\n{text}"
 
 
-def is_complete(identity: Identity, versions: Mapping[str, Payload]) -> bool:
-    """Whether this version of a document is written, all of it; `versions` as of `Writer.versions`."""
-    first = versions.get(identity.point(0), {})
-    return bool(first.get(keys.COMPLETE)) and first.get(keys.DIGEST) == identity.digest
+def is_complete(version: Version, stored: Mapping[str, Payload]) -> bool:
+    """Whether this version of a document is written, all of it; `stored` as of `Writer.stored`."""
+    first = stored.get(version.point(0), {})
+    return bool(first.get(keys.COMPLETE)) and first.get(keys.DIGEST) == version.digest
 
 
-def replaced(documents: Sequence[Parsed], versions: Mapping[str, Payload]) -> list[tuple[Identity, Payload]]:
+def replaced(documents: Sequence[Parsed], stored: Mapping[str, Payload]) -> list[tuple[Version, Payload]]:
     """Those documents that replace another version, with the payload of its first point."""
     return [
-        (document.identity, first)
+        (document.version, first)
         for document in documents
-        if (first := versions.get(document.identity.point(0))) and first[keys.DIGEST] != document.identity.digest
+        if (first := stored.get(document.version.point(0))) and first[keys.DIGEST] != document.version.digest
     ]
 
 
@@ -140,22 +136,22 @@ class Writer:
     store: Store
     name: str
 
-    async def versions(self, identities: Sequence[Identity]) -> dict[str, Payload]:
+    async def stored(self, versions: Sequence[Version]) -> dict[str, Payload]:
         """The payloads of the documents' first points in the collection, by the points' ids."""
-        firsts = [identity.point(0) for identity in identities]
+        firsts = [version.point(0) for version in versions]
         return await self.store.payloads(self.name, firsts, [keys.DIGEST, keys.CHUNKS, keys.COMPLETE])
 
     async def write(
         self,
         documents: Sequence[Parsed],
-        versions: Mapping[str, Payload],
+        stored: Mapping[str, Payload],
         encode: Encode,
         progress: Progress = lambda *_: None,
     ) -> int:
         """Write the missing points; returns their number.
 
         Args:
-            versions: of the documents, from `versions`.
+            stored: of the documents, from `stored`.
             encode: makes the vectors of a write while the one before is under way.
             progress: called with the number of written points, and of all.
         """
@@ -164,8 +160,8 @@ class Writer:
             return 0
         words = await asyncio.to_thread(stems, [place.text for place in places])
         length = await self._average_length(words)
-        await self._remove_others(documents, versions)
-        present = await self._present(documents, versions)
+        await self._remove_others(documents, stored)
+        present = await self._present(documents, stored)
         firsts = [row for row, place in enumerate(places) if place.number == 0]
         others = [row for row, place in enumerate(places) if place.number and place.point not in present]
         written = len(places) - len(firsts) - len(others)
@@ -191,23 +187,23 @@ class Writer:
 
     async def _complete(self, documents: Sequence[Parsed]) -> None:
         """Mark documents as complete; of those that another service removed or replaced meanwhile nothing stays."""
-        versions = await self.versions([document.identity for document in documents])
+        stored = await self.stored([document.version for document in documents])
         whole = []
         for document in documents:
-            identity, first = document.identity, document.identity.point(0)
-            if versions.get(first, {}).get(keys.DIGEST) == identity.digest:
+            version, first = document.version, document.version.point(0)
+            if stored.get(first, {}).get(keys.DIGEST) == version.digest:
                 whole.append(first)
                 continue
-            for ids in parts([identity.point(number) for number in range(1, len(document.passages.chunks))]):
+            for ids in parts([version.point(number) for number in range(1, len(document.passages.chunks))]):
                 await self.store.remove(self.name, ids)
         await self.store.mark(self.name, whole, {keys.COMPLETE: True})
 
-    async def _present(self, documents: Sequence[Parsed], versions: Mapping[str, Payload]) -> frozenset[str]:
+    async def _present(self, documents: Sequence[Parsed], stored: Mapping[str, Payload]) -> frozenset[str]:
         """Further points of these very versions, written before an interruption."""
         further = [
-            document.identity.point(number)
+            document.version.point(number)
             for document in documents
-            if versions.get(document.identity.point(0), {}).get(keys.DIGEST) == document.identity.digest
+            if stored.get(document.version.point(0), {}).get(keys.DIGEST) == document.version.digest
             for number in range(1, len(document.passages.chunks))
         ]
         written = [await self.store.payloads(self.name, part, []) for part in parts(further)]
@@ -221,13 +217,13 @@ class Writer:
         await self.store.note(self.name, {AVERAGE_LENGTH: length})
         return length
 
-    async def _remove_others(self, documents: Sequence[Parsed], versions: Mapping[str, Payload]) -> None:
+    async def _remove_others(self, documents: Sequence[Parsed], stored: Mapping[str, Payload]) -> None:
         """Remove the further points of other versions; their first points are overwritten."""
-        others = replaced(documents, versions)
+        others = replaced(documents, stored)
         # An interruption below must not leave the other version marked as complete.
-        await self.store.mark(self.name, [identity.point(0) for identity, _ in others], {keys.COMPLETE: False})
-        for identity, first in others:
-            await self.store.remove(self.name, further_points(identity.id, first))
+        await self.store.mark(self.name, [version.point(0) for version, _ in others], {keys.COMPLETE: False})
+        for version, first in others:
+            await self.store.remove(self.name, further_points(version.id, first))
 
 
 def further_points(document: str, first: Payload) -> list[str]:
@@ -237,27 +233,27 @@ def further_points(document: str, first: Payload) -> list[str]:
 
 def _point(place: Place, vectors: Mapping[str, Floats], words: Stems, length: float) -> PointStruct:
     (document, number), chunk = place, place.document.passages.chunks[place.number]
-    description, parsed = document.description, document.passages
+    version, parsed = document.version, document.passages
     payload: dict[str, Any] = {
-        keys.DOCUMENT: document.identity.id,
+        keys.DOCUMENT: version.id,
         keys.CHUNK: number,
         keys.TITLE: parsed.title,
-        keys.URL: description.url,
+        keys.URL: version.url,
         keys.TEXT: chunk.text,
         keys.START: chunk.start,
         keys.END: chunk.end,
         keys.PAGE: chunk.page,
-        keys.FIELDS: dict(description.fields),
+        keys.FIELDS: dict(version.fields),
     }
     if number == 0:
         payload |= {
-            keys.DIGEST: document.identity.digest,
+            keys.DIGEST: version.digest,
             keys.CHUNKS: len(parsed.chunks),
             keys.COMPLETE: len(parsed.chunks) == 1,
-            keys.NAMED: description.title,
-            keys.SOURCE: description.source,
-            keys.FORMAT: description.format,
-            keys.CONTENT: description.content,
+            keys.NAMED: version.title,
+            keys.SOURCE: version.source,
+            keys.FORMAT: version.format,
+            keys.CONTENT: version.content,
             keys.PAGES: parsed.pages,
         }
     dense: dict[str, Any] = {encoder: vector.tolist() for encoder, vector in vectors.items()}

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 
 from qdrant_client import models
 
@@ -51,6 +51,9 @@ def open_store(settings: RetrieverSettings) -> Store:
 
 class CollectionService:
     """Create, fill, search, list and delete collections.
+
+    What names a collection raises NoSuchCollection where there is none, CollectionConflict where another service or
+    another version of this one made it, and where one of its encoders is not the one that it was built with.
 
     Args:
         engine: parses pages, and shares its encoder.
@@ -115,15 +118,11 @@ class CollectionService:
         return await self._info(name, existing), False
 
     async def info(self, name: str, filters: Sequence[Filter] = ()) -> CollectionInfo:
-        """One collection, with the documents counted that the filters let through.
-
-        Raises:
-            NoSuchCollection: there is none of that name.
-        """
+        """One collection, with the documents counted that the filters let through."""
         return await self._info(name, await self._schema(name), filters)
 
     async def require(self, name: str) -> None:
-        """Check that there is a collection; raises as `info`, whose counts take as long as there are documents."""
+        """Check that there is a collection; unlike `info` without counts, which take as long as there are documents."""
         await self._schema(name)
 
     async def all(self, filters: Sequence[Filter] = ()) -> Collections:
@@ -136,23 +135,13 @@ class CollectionService:
         return Collections(collections=tuple(infos))
 
     async def delete(self, name: str) -> None:
-        """Delete a collection with all its documents.
-
-        Raises:
-            NoSuchCollection: there is none of that name.
-            CollectionConflict: it was not made by this service.
-        """
+        """Delete a collection with all its documents, whatever version of this service made it."""
         check_owner(name, await self._store.metadata(name))
         async with self._writing[name]:
             await self._store.delete(name)
 
     async def ingest(self, name: str, documents: Sequence[Document]) -> IngestResponse:
-        """Write a batch of documents; see `Ingestion.run`.
-
-        Raises:
-            NoSuchCollection: there is none of that name.
-            CollectionConflict: an encoder is not the one that the collection was built with.
-        """
+        """Write a batch of documents; see `Ingestion.run`."""
         began = time.monotonic()
         response = await self._ingest(name, [File.of(document) for document in documents])
         return response.model_copy(update={"timing": StageTiming(elapsed_ms=(time.monotonic() - began) * 1000)})
@@ -161,13 +150,11 @@ class CollectionService:
         """Write a file, within `wait_s` or later; whether it is new comes with it.
 
         Raises:
-            NoSuchCollection: there is none of that name.
             InvalidRequest: it cannot be read; says why.
             Overloaded: too many files wait.
-            CollectionConflict: an encoder is not the one that the collection was built with.
         """
         schema = await self._schema(name)
-        await self._check_encoders(name, schema, list(schema.encoders))
+        await self._check_encoders(name, schema, schema.encoders)
         job = await self.intake.put(name, file)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(wait_s):
@@ -178,7 +165,7 @@ class CollectionService:
         return (info or job.info()), job.new
 
     async def document(self, name: str, document: str, filters: Sequence[Filter] = ()) -> DocumentInfo:
-        """A document that the filters let through; raises NoSuchCollection, NoSuchDocument."""
+        """A document that the filters let through; raises NoSuchDocument."""
         await self._schema(name)
         # The fields of a waiting document are not indexed yet, so that filters exclude it.
         waiting = None if filters else self.intake.find(name, document)
@@ -188,12 +175,12 @@ class CollectionService:
         return info
 
     async def documents(self, name: str, listing: Listing, filters: Sequence[Filter] = ()) -> Documents:
-        """A page of those documents of a collection that the filters let through; raises NoSuchCollection."""
+        """A page of those documents of a collection that the filters let through."""
         await self._schema(name)
         return await self._catalogue.documents(name, listing, filters)
 
     async def delete_document(self, name: str, document: str) -> None:
-        """Delete a document; raises NoSuchCollection, NoSuchDocument."""
+        """Delete a document; raises NoSuchDocument."""
         await self._schema(name)
         forgotten = await self.intake.forget(name, document)
         async with self._writing[name]:
@@ -201,7 +188,7 @@ class CollectionService:
                 raise NoSuchDocument(name, document)
 
     async def move(self, name: str, moves: Sequence[Move]) -> MoveResponse:
-        """Give documents other ids; raises NoSuchCollection."""
+        """Give documents other ids."""
         async with self._writing[name]:
             await self._schema(name)
             return await self._catalogue.move(name, moves)
@@ -209,17 +196,11 @@ class CollectionService:
     async def _ingest(self, name: str, files: Sequence[File], progress: Progress = lambda *_: None) -> IngestResponse:
         async with self._writing[name]:
             schema = await self._schema(name)
-            await self._check_encoders(name, schema, list(schema.encoders))
+            await self._check_encoders(name, schema, schema.encoders)
             return await self._ingestion.run(name, schema, files, progress)
 
     async def search(self, name: str, request: SearchRequest) -> SearchResponse:
-        """The best points for a question in one or several forms.
-
-        Raises:
-            NoSuchCollection: there is none of that name.
-            InvalidRequest: the collection has no such encoder.
-            CollectionConflict: an encoder is not the one that the collection was built with.
-        """
+        """The best points for a question in one or several forms; raises InvalidRequest for an encoder it lacks."""
         began = time.monotonic()
         schema = await self._schema(name)
         encoders = list(dict.fromkeys(request.encoders)) or [*schema.encoders, BM25]
@@ -278,7 +259,7 @@ class CollectionService:
             backend=self._store.backend,
         )
 
-    async def _check_encoders(self, name: str, schema: Schema, encoders: Sequence[str]) -> None:
+    async def _check_encoders(self, name: str, schema: Schema, encoders: Iterable[str]) -> None:
         for encoder in encoders:
             built = schema.encoders[encoder]
             if not self._encoding.defines(encoder):

@@ -34,9 +34,8 @@ def term_index(stem: str) -> int:
 def passage_vector(words: Stems, average_length: float) -> SparseVector:
     """A passage's weight of each of its terms, 0..1; `average_length` is that of the collection, in stems."""
     norm = K1 * (1 - B + B * len(words) / average_length)
-    counts = Counter(map(term_index, words))
-    indices = sorted(counts)
-    return SparseVector(indices=indices, values=[counts[index] / (counts[index] + norm) for index in indices])
+    counts = query_vector(words)
+    return SparseVector(indices=counts.indices, values=[count / (count + norm) for count in counts.values])
 
 
 def query_vector(words: Stems) -> SparseVector:

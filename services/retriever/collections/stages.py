@@ -20,7 +20,7 @@ import pyarrow as pa
 from services.kit.concurrency import all_of
 from services.kit.encoder import Floats
 from services.retriever.chunk import Chunk
-from services.retriever.collections.documents import Description, File, Identity, Passages, identify
+from services.retriever.collections.documents import File, Passages, Version
 from services.retriever.collections.errors import CollectionConflict
 from services.retriever.collections.pipeline import Parsed, Place, Unusable, Writer, is_complete, parse, search_text
 from services.retriever.collections.schema import AVERAGE_LENGTH, EncoderRecord, Schema, read
@@ -113,21 +113,21 @@ class Parse(_Stage):
 
     async def _parse(self, rows: Sequence[Mapping[str, Any]]) -> pa.Table:
         files = [_file(row) for row in rows]
-        identities = [identify(file) for file in files]
-        versions = await self._writer.versions(identities)
+        versions = [Version.of(file) for file in files]
+        stored = await self._writer.stored(versions)
 
-        async def parsed(row: Mapping[str, Any], file: File, identity: Identity) -> dict[str, Any]:
+        async def parsed(row: Mapping[str, Any], file: File, version: Version) -> dict[str, Any]:
             if row["problem"]:
-                return _row(row["name"], "skipped", file, identity, problem=row["problem"])
-            if is_complete(identity, versions):
-                return _row(row["name"], "unchanged", file, identity)
+                return _row(row["name"], "skipped", file, version, problem=row["problem"])
+            if is_complete(version, stored):
+                return _row(row["name"], "unchanged", file, version)
             try:
-                document = await parse(self._pages, file, identity, self._settings, chunked=self._chunked)
+                document = await parse(self._pages, file, version, self._settings, chunked=self._chunked)
             except Unusable as error:
-                return _row(row["name"], "skipped", file, identity, problem=f"{error.reason}: {error}")
-            return _row(row["name"], "parsed", file, identity, document.passages)
+                return _row(row["name"], "skipped", file, version, problem=f"{error.reason}: {error}")
+            return _row(row["name"], "parsed", file, version, document.passages)
 
-        results = await all_of(parsed(*item) for item in zip(rows, files, identities, strict=True))
+        results = await all_of(parsed(*item) for item in zip(rows, files, versions, strict=True))
         return pa.Table.from_pylist(results, PARSED)
 
 
@@ -179,11 +179,11 @@ class Write(_Stage):
                 documents[index] = _parsed(row)
 
         async def encode(places: Sequence[Place]) -> Mapping[str, Floats]:
-            numbers = [(last[place.document.identity.id], place.number) for place in places]
+            numbers = [(last[place.document.version.id], place.number) for place in places]
             return {name: np.stack([of[index][number] for index, number in numbers]) for name, of in vectors.items()}
 
-        versions = await self._writer.versions([document.identity for document in documents.values()])
-        await self._writer.write(list(documents.values()), versions, encode)
+        stored = await self._writer.stored([document.version for document in documents.values()])
+        await self._writer.write(list(documents.values()), stored, encode)
         written = (
             row | {"state": "written", "points": len(row["texts"])} if index in documents else row | {"points": 0}
             for index, row in enumerate(rows)
@@ -226,16 +226,16 @@ def _file(row: Mapping[str, Any]) -> File:
 
 
 def _row(
-    name: str, state: str, file: File, identity: Identity, passages: Passages = _NONE, problem: str = ""
+    name: str, state: str, file: File, version: Version, passages: Passages = _NONE, problem: str = ""
 ) -> dict[str, Any]:
     return {
         "name": name,
         "state": state,
         "problem": problem,
         **_description(file),
-        "id": identity.id,
-        "content": file.digest,
-        "digest": identity.digest,
+        "id": version.id,
+        "content": version.content,
+        "digest": version.digest,
         "title": passages.title,
         "pages": passages.pages,
         "texts": [chunk.text for chunk in passages.chunks],
@@ -248,10 +248,9 @@ def _row(
 def _parsed(row: Mapping[str, Any]) -> Parsed:
     places = zip(row["texts"], row["starts"], row["ends"], row["on_pages"], strict=True)
     chunks = tuple(Chunk(text, start, end, page=page) for text, start, end, page in places)
-    description = Description(
-        row["named"], row["url"], row["content"], row["format"], json.loads(row["fields"]), row["source"]
-    )
-    return Parsed(Identity(row["id"], row["digest"]), description, Passages(row["title"], chunks, pages=row["pages"]))
+    fields = json.loads(row["fields"])
+    version = Version(row["id"], row["named"], row["url"], row["content"], row["format"], fields, row["source"])
+    return Parsed(version, Passages(row["title"], chunks, pages=row["pages"]))
 
 
 def _column(vectors: Floats, counts: Sequence[int]) -> pa.Array:

@@ -241,12 +241,9 @@ class ServerStore(Store):
         finally:
             await self.call("update_collection", collection_name=name, hnsw_config=models.HnswConfigDiff(m=EDGES))
         # The server sends no notice when its optimiser is done.
-        while not await self._is_built(name):  # noqa: ASYNC110
+        building = models.CollectionStatus.YELLOW
+        while (await self.call("get_collection", collection_name=name)).status == building:  # noqa: ASYNC110
             await asyncio.sleep(GREEN_S)
-
-    async def _is_built(self, name: str) -> bool:
-        info = await self.call("get_collection", collection_name=name)
-        return bool(info.status != models.CollectionStatus.YELLOW)
 
     async def call(self, method: str, **arguments: Any) -> Any:
         try:

@@ -1,23 +1,22 @@
 """Files to sections of text and tables: PDF, Word, PowerPoint, Excel, EPUB and mail, each read in a killable process.
 
-A reader is one function `(content, title) -> Contents`; `READERS` names them by format, and each is imported on first
-use. Adding one means adding a module and its name.
+A reader is one function `(content, title) -> Contents` in the module of its format, imported on first use.
 """
 
 from collections.abc import Callable
 from importlib import import_module
 
-from services.retriever.formats.base import Contents, Section, Unreadable
+from services.retriever.extract import ExtractionError
+from services.retriever.formats.base import Contents, Unreadable
 
-__all__ = ["READERS", "Contents", "Section", "Unreadable", "read"]
-
+# What a file of each format is called.
 READERS = {
-    "pdf": "services.retriever.formats.pdf",
-    "docx": "services.retriever.formats.docx",
-    "pptx": "services.retriever.formats.pptx",
-    "xlsx": "services.retriever.formats.xlsx",
-    "epub": "services.retriever.formats.epub",
-    "mail": "services.retriever.formats.mail",
+    "pdf": "PDF",
+    "docx": "Word document",
+    "pptx": "PowerPoint presentation",
+    "xlsx": "Excel workbook",
+    "epub": "EPUB",
+    "mail": "mail",
 }
 
 
@@ -30,6 +29,12 @@ def read(content: bytes, kind: str, title: str = "") -> Contents:
 
     Raises:
         Unreadable: the file is damaged, encrypted or larger than a bound; the message is for its owner.
+        ExtractionError: a part of it defeated the extractor.
     """
-    reader: Callable[[bytes, str], Contents] = import_module(READERS[kind]).read
-    return reader(content, title)
+    reader: Callable[[bytes, str], Contents] = import_module(f"{__name__}.{kind}").read
+    try:
+        return reader(content, title)
+    except (Unreadable, ExtractionError, MemoryError):
+        raise
+    except Exception as error:  # the formats' libraries raise errors of any type
+        raise Unreadable(f"it is damaged: no {READERS[kind]}") from error

@@ -4,7 +4,7 @@ import io
 import re
 import zipfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from services.retriever.extract import Extraction, extract
 from services.retriever.markup import clean_text
@@ -30,24 +30,11 @@ class Unreadable(Exception):
     """The file cannot be read; the message says why, in words for its owner."""
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
-    """A part of a file: a page, a slide, a sheet, a chapter.
-
-    Attributes:
-        page: its number, from 1; 0 where the format has no pages.
-    """
-
-    content: Extraction
-    page: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Contents:
-    """A file's own title, and its sections in order."""
+class Contents(NamedTuple):
+    """A file's own title, and its sections in order: pages, slides, sheets, chapters."""
 
     title: str
-    sections: tuple[Section, ...]
+    sections: tuple[Extraction, ...]
 
 
 def read_html(html: str, title: str, *, is_page: bool = False) -> Extraction:

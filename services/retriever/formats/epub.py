@@ -8,7 +8,7 @@ from lxml import etree
 
 from services.kit.documents import decoded
 from services.retriever.extract import MAX_TITLE_CHARS
-from services.retriever.formats.base import Contents, Section, Unreadable, open_archive, read_html, read_member
+from services.retriever.formats.base import Contents, Unreadable, open_archive, read_html, read_member
 from services.retriever.markup import clean_line
 
 CONTAINER = "META-INF/container.xml"
@@ -41,7 +41,7 @@ def read(content: bytes, title: str) -> Contents:
         names = [posixpath.normpath(posixpath.join(folder, unquote(href))) for href in spine if href]
         if not _encrypted(archive).isdisjoint(names):
             raise Unreadable("it is encrypted")
-        sections = tuple(Section(read_html(decoded(read_member(archive, name)), title or own_title)) for name in names)
+        sections = tuple(read_html(decoded(read_member(archive, name)), title or own_title) for name in names)
     return Contents(own_title, sections)
 
 
@@ -55,7 +55,4 @@ def _encrypted(archive: zipfile.ZipFile) -> set[str]:
 
 def _tree(archive: zipfile.ZipFile, name: str) -> etree._Element:
     parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False)
-    try:
-        return etree.fromstring(read_member(archive, name), parser)
-    except etree.XMLSyntaxError as error:
-        raise Unreadable("it is damaged: no EPUB") from error
+    return etree.fromstring(read_member(archive, name), parser)

@@ -3,11 +3,10 @@
 from collections.abc import Iterator
 from email import message_from_bytes, policy
 from email.message import EmailMessage
-from typing import NamedTuple
 
 from services.kit.documents import decoded
 from services.retriever.extract import MAX_TITLE_CHARS, Extraction
-from services.retriever.formats.base import Contents, Section, Unreadable, read_html
+from services.retriever.formats.base import Contents, Unreadable, read_html
 from services.retriever.markup import clean_line, clean_text
 
 HEADERS = ("From", "To", "Cc", "Date", "Subject")
@@ -16,46 +15,34 @@ _TEXTS = frozenset({"text/plain", "text/html"})
 _MAILS = frozenset({"message/rfc822", "message/global"})
 
 
-class _Block(NamedTuple):
-    text: str
-    is_html: bool = False
-
-
 def read(content: bytes, title: str) -> Contents:
     """A section for each head and each text; raises as `formats.read`."""
-    try:
-        message = message_from_bytes(content, policy=policy.default)
-        own_title = _header(message, "Subject")[:MAX_TITLE_CHARS]
-        blocks = list(_blocks(message))
-    except Exception as error:  # the parser of headers and encodings raises errors of any type
-        raise Unreadable("it is damaged: no mail") from error
+    message = message_from_bytes(content, policy=policy.default)
     if not any(_header(message, name) for name in HEADERS):
         raise Unreadable("it is damaged: no mail")
-    name = title or own_title
-    pages = (
-        read_html(block.text, name) if block.is_html else Extraction(clean_text(block.text), title=name)
-        for block in blocks
-    )
-    return Contents(own_title, tuple(map(Section, pages)))
+    own_title = _header(message, "Subject")[:MAX_TITLE_CHARS]
+    return Contents(own_title, tuple(_sections(message, title or own_title)))
 
 
-def _blocks(message: EmailMessage) -> Iterator[_Block]:
-    """The head of a mail, its texts, and the blocks of the mails attached to it."""
+def _sections(message: EmailMessage, title: str) -> Iterator[Extraction]:
+    """The head of a mail, its texts, and the sections of the mails attached to it."""
     head = [f"{name}: {value}" for name in HEADERS if (value := _header(message, name))]
-    blocks: list[_Block] = []
+    sections: list[Extraction] = []
     for part in _parts(message):
         kind = part.get_content_type()
         if kind in _TEXTS and not part.is_attachment():
-            blocks.append(_Block(_text(part), kind == "text/html"))
+            if (text := _text(part)).strip():
+                is_html = kind == "text/html"
+                sections.append(read_html(text, title) if is_html else Extraction(clean_text(text), title=title))
             continue
         name = part.get_filename() or ""
         for mail in _within(part) if kind in _MAILS else ():
             name = name or _header(mail, "Subject")
-            blocks += _blocks(mail)
+            sections += _sections(mail, title)
         if name := clean_line(name, MAX_HEADER_CHARS):
             head.append(f"Attached: {name}")
-    yield _Block("\n".join(head))
-    yield from (block for block in blocks if block.text.strip())
+    yield Extraction(clean_text("\n".join(head)), title=title)
+    yield from sections
 
 
 def _parts(message: EmailMessage) -> Iterator[EmailMessage]:

@@ -15,7 +15,7 @@ import pypdfium2.raw as pdfium
 
 from services.kit.text.cutting import UNSPACED
 from services.retriever.extract import MAX_TITLE_CHARS, Extraction
-from services.retriever.formats.base import MAX_CHARS, Contents, Section, Unreadable
+from services.retriever.formats.base import MAX_CHARS, Contents, Unreadable
 from services.retriever.formats.ruled import ruled_tables
 from services.retriever.markup import clean_line, clean_text
 from services.retriever.tables import Table
@@ -52,7 +52,9 @@ def read(content: bytes, title: str) -> Contents:
     try:
         document = pypdfium2.PdfDocument(content)
     except pypdfium2.PdfiumError as error:
-        raise Unreadable("it is encrypted" if "assword" in str(error) else "it is damaged: no PDF") from error
+        if "assword" in str(error):
+            raise Unreadable("it is encrypted") from error
+        raise
     try:
         if len(document) > MAX_PAGES:
             raise Unreadable(f"it has {len(document):,} pages, more than {MAX_PAGES:,}")
@@ -62,7 +64,7 @@ def read(content: bytes, title: str) -> Contents:
         document.close()
     heads = _running_heads([lines for lines, _ in pages])
     sections = tuple(
-        Section(Extraction(_paragraphs(_body(lines, page, heads)), tables, title or own_title), page)
+        Extraction(_paragraphs(_body(lines, page, heads)), tables, title or own_title, page=page)
         for page, (lines, tables) in enumerate(pages, 1)
     )
     return Contents(own_title, sections)

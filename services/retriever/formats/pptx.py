@@ -7,7 +7,7 @@ from typing import Any
 from pptx import Presentation
 
 from services.retriever.extract import MAX_TITLE_CHARS, Extraction
-from services.retriever.formats.base import Contents, Section, Unreadable, open_archive, read_cells
+from services.retriever.formats.base import Contents, open_archive, read_cells
 from services.retriever.markup import clean_line, clean_text
 from services.retriever.tables import Table
 
@@ -18,20 +18,14 @@ MAX_DEPTH = 16
 def read(content: bytes, title: str) -> Contents:
     """The slides; raises as `formats.read`."""
     open_archive(content).close()
-    try:
-        deck = Presentation(io.BytesIO(content))
-        own_title = clean_line(deck.core_properties.title or "", MAX_TITLE_CHARS)
-        sections = tuple(
-            Section(_slide(slide, title or own_title), number) for number, slide in enumerate(deck.slides, 1)
-        )
-    except Unreadable:
-        raise
-    except Exception as error:  # python-pptx raises errors of lxml and zipfile, and KeyError for a missing part
-        raise Unreadable("it is damaged: no PowerPoint presentation") from error
-    return Contents(own_title, sections)
+    deck = Presentation(io.BytesIO(content))
+    own_title = clean_line(deck.core_properties.title or "", MAX_TITLE_CHARS)
+    return Contents(
+        own_title, tuple(_slide(slide, title or own_title, page) for page, slide in enumerate(deck.slides, 1))
+    )
 
 
-def _slide(slide: Any, title: str) -> Extraction:
+def _slide(slide: Any, title: str, page: int) -> Extraction:
     texts: list[str] = []
     tables: list[Table] = []
     for shape in _shapes(slide.shapes):
@@ -43,7 +37,7 @@ def _slide(slide: Any, title: str) -> Extraction:
             tables += cells.tables
     if slide.has_notes_slide and slide.notes_slide.notes_text_frame is not None:
         texts.append(slide.notes_slide.notes_text_frame.text)
-    return Extraction(clean_text("\n\n".join(filter(None, texts))), tuple(tables), title)
+    return Extraction(clean_text("\n\n".join(filter(None, texts))), tuple(tables), title, page=page)
 
 
 def _shapes(shapes: Iterable[Any], depth: int = 0) -> Iterator[Any]:

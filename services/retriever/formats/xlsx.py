@@ -10,8 +10,8 @@ from typing import Any
 from openpyxl import load_workbook
 from openpyxl.utils import column_index_from_string
 
-from services.retriever.extract import MAX_TITLE_CHARS
-from services.retriever.formats.base import Contents, Section, Unreadable, open_archive, read_cells, read_member
+from services.retriever.extract import MAX_TITLE_CHARS, Extraction
+from services.retriever.formats.base import Contents, Unreadable, open_archive, read_cells, read_member
 from services.retriever.markup import clean_line
 from services.retriever.tables import MAX_COLUMNS, MAX_HEADER_ROWS, MAX_NAME_CHARS
 
@@ -23,36 +23,30 @@ _MERGED = re.compile(rb'<(?:\w{1,20}:)?mergeCell\s[^<>]{0,200}?ref="([A-Z]{1,3})
 
 def read(content: bytes, title: str) -> Contents:
     """The sheets, each a table that is named by it; raises as `formats.read`."""
-    try:
-        with open_archive(content) as archive, warnings.catch_warnings():
-            # Of lost styles and extensions; only values are read.
-            warnings.simplefilter("ignore")
-            book = load_workbook(io.BytesIO(content), read_only=True, data_only=True, keep_links=False)
-            own_title = clean_line(book.properties.title or "", MAX_TITLE_CHARS)
-            if len(book.worksheets) > MAX_SHEETS:
-                raise Unreadable(f"it holds {len(book.worksheets):,} sheets, more than {MAX_SHEETS}")
-            sections = tuple(
-                # The reader of rows leaves out which cells are merged.
-                _sheet(sheet, title or own_title, _merged(read_member(archive, sheet._worksheet_path)))
-                for sheet in book.worksheets
-            )
-            book.close()
-    except Unreadable:
-        raise
-    except Exception as error:  # openpyxl raises its XML reader's errors, and KeyError for a missing part
-        raise Unreadable("it is damaged: no Excel workbook") from error
+    with open_archive(content) as archive, warnings.catch_warnings():
+        # Of lost styles and extensions; only values are read.
+        warnings.simplefilter("ignore")
+        book = load_workbook(io.BytesIO(content), read_only=True, data_only=True, keep_links=False)
+        own_title = clean_line(book.properties.title or "", MAX_TITLE_CHARS)
+        if len(book.worksheets) > MAX_SHEETS:
+            raise Unreadable(f"it holds {len(book.worksheets):,} sheets, more than {MAX_SHEETS}")
+        sections = tuple(
+            # The reader of rows leaves out which cells are merged.
+            _sheet(sheet, title or own_title, _merged(read_member(archive, sheet._worksheet_path)))
+            for sheet in book.worksheets
+        )
+        book.close()
     return Contents(own_title, sections)
 
 
-def _sheet(sheet: Any, title: str, merged: dict[int, dict[int, int]]) -> Section:
+def _sheet(sheet: Any, title: str, merged: dict[int, dict[int, int]]) -> Extraction:
     # The sheet's declared size is a guess of its writer, and may be a million empty columns.
     sheet.reset_dimensions()
     rows = list(_rows(sheet, merged))
-    heading = _heading(rows)
-    name = ": ".join(filter(None, (title, sheet.title, *heading)))
-    if len(name) > 2 * MAX_NAME_CHARS:
-        return Section(read_cells(rows, ": ".join(filter(None, (title, sheet.title))), title))
-    return Section(read_cells(rows[len(heading) :], name, title))
+    names, heading = list(filter(None, (title, sheet.title))), _heading(rows)
+    if len(": ".join((*names, *heading))) > 2 * MAX_NAME_CHARS:
+        heading = []
+    return read_cells(rows[len(heading) :], ": ".join((*names, *heading)), title)
 
 
 def _merged(xml: bytes) -> dict[int, dict[int, int]]:

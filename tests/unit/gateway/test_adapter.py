@@ -29,29 +29,26 @@ def logged() -> Iterator[Any]:
         yield lines
 
 
-async def test_a_served_adapter_is_used_and_not_spoken_of(
-    context: Context, generator: FakeGenerator, logged: Any
+@pytest.mark.parametrize(
+    ("adapter", "served", "missed", "replies"),
+    [
+        (DEFAULT, True, [], []),
+        # Somebody chose it.
+        ("mine", False, [("adapter:mine", "unavailable")], []),
+        # A generator of one's own needs none.
+        (DEFAULT, False, [], [("adapter not served", DEFAULT, "fake")]),
+    ],
+    ids=["served", "chosen", "default"],
+)
+async def test_what_should_be_there_is_named_once(
+    context: Context, generator: FakeGenerator, logged: Any, adapter: str, served: bool, missed: Any, replies: Any
 ) -> None:
-    generator.adapters = [DEFAULT]
-    assert await serves_adapter(context, DEFAULT)
-    assert (context.run.degraded, logged) == ([], [])
-
-
-async def test_a_chosen_adapter_that_is_not_served_is_named_once(context: Context, logged: Any) -> None:
+    generator.adapters = [adapter] if served else []
     # The graph's answer and the web's ask for it in turn.
-    assert not await serves_adapter(context, "mine")
-    assert not await serves_adapter(context, "mine")
-    assert [(item.stage, item.reason) for item in context.run.degraded] == [("adapter:mine", "unavailable")]
-    assert logged == []
-
-
-async def test_a_generator_of_ones_own_needs_no_adapter(context: Context, logged: Any) -> None:
     for _ in range(2):
-        assert not await serves_adapter(context, DEFAULT)
-    assert context.run.degraded == []
-    assert [(line["event"], line["adapter"], line["replies"]) for line in logged] == [
-        ("adapter not served", DEFAULT, "fake")
-    ]
+        assert await serves_adapter(context, adapter) == served
+    assert [(item.stage, item.reason) for item in context.run.degraded] == missed
+    assert [(line["event"], line["adapter"], line["replies"]) for line in logged] == replies
 
 
 @pytest.mark.parametrize("profile", sorted(path.stem for path in PROFILES.glob("*.yaml")))

@@ -14,7 +14,7 @@ from services.gateway.calculator.errors import CalculatorError
 from services.gateway.calculator.evaluate import Calculation, evaluate
 from services.gateway.calculator.grounding import Grounds
 from services.gateway.calculator.parse import MAX_CHARS, parse
-from services.gateway.calculator.tree import Binary, Call, Compare, Day, Expression, Number, Unary, render
+from services.gateway.calculator.tree import Binary, Call, Compare, Day, Expression, Minus, Number, render
 from services.gateway.calculator.wanted import asks_arithmetic
 
 
@@ -24,10 +24,10 @@ def calculate(text: str) -> Calculation:
 
 VALUES = {
     "1 + 2 * 3": 7, "[(7 - 2) / 2]": "2.5", "2 ** 3 ** 2": 512, "-2 ** 2": -4, "2 ** -2": "0.25", "--3": 3,
-    "-7 // 2": -4, "-7 % 3": 2, "7 % (-3)": -2, "0.1 + 0.2": "0.3", "1,452.4 - 1,146.2": "306.2",
+    "0.1 + 0.2": "0.3", "1,452.4 - 1,146.2": "306.2",
     "$  1,452.4 - $ 1,146.2": "306.2", "$(290.2 + 239.6)": "529.8", ".5 * 4": 2, "3.5 million + 500k": 4_000_000,
     "2bn / 4 mn": 500, "1 trillion / 1 billion": 1_000, "min(3, 1, 2)": 1, "max([3, 1, 2])": 3, "sum(1, 2, 345)": 348,
-    "sum(1,2,345)": 348, "sum(1,234, 2)": 1_236, "mean(3.9, 3.4, 7.0)": "4.766666666666666666666666666666666666667",
+    "sum(1,234, 2)": 1_236, "mean(3.9, 3.4, 7.0)": "4.766666666666666666666666666666666666667",
     "median(3, 1, 2, 10)": "2.5", "abs(-1,234)": 1_234, "round(2.345, 2)": "2.35", "round(-2.5)": -3,
     "round(1,234, -2)": 1_200, "sum((1,234))": 1_234, "1000 * 12%": 120, "(1 + 5%) ** 3": "1.157625", "4 ** 0.5": 2,
 }  # fmt: skip
@@ -57,7 +57,6 @@ def test_values(text: str, value: int | str) -> None:
         ("100,000 / 3 + 0", "33,333.33"),
         ("1 / 3,000", "0.0003333 (0.03333 %)"),
         ('days_between("2024-01-01", "2024-02-28")', "58 days"),
-        ('days("2024-03-01") - days("2024-02-28")', "2 days"),
         ('years_between("2000-02-29", "2023-02-28")', "22 years"),
         ('years_between("1990-05-01", "2024-05-01")', "34 years"),
         # Weeks and months have no unit here, and are not called days.
@@ -70,21 +69,15 @@ def test_units_and_words(text: str, words: str) -> None:
     assert calculate(text).text == f"{text} = {words}"
 
 
-def test_a_day_so_many_days_later() -> None:
-    later = calculate('days("2024-02-28") + 2')
-    assert (later.value, later.text) == (date(2024, 3, 1), 'days("2024-02-28") + 2 = 2024-03-01')
-    assert calculate('days("2024-03-01") - 1').value == date(2024, 2, 29)
-
-
 @pytest.mark.parametrize(
     ("text", "holds", "words"),
     [
         ("2,460 > 1,991", True, "true"),
-        ("1 < 2 < 2", False, "false"),
-        ("1 <= 1 == 1 != 2", True, "true"),
-        ("abs(1 / 3) == 1 / 3", True, "true, with 0.3333 and 0.3333"),
+        ("2 < 2", False, "false"),
+        ("1 <= 1", True, "true"),
+        ("abs(1 / 3) >= 1 / 3", True, "true, with 0.3333 and 0.3333"),
         ("5 - 1 > 3 * 2", False, "false, with 4 and 6"),
-        ('days("2024-01-01") < days("2024-01-02")', True, "true, with 2024-01-01 and 2024-01-02"),
+        ('days_between("2024-01-01", "2024-01-03") > 1', True, "true, with 2 days"),
     ],
 )
 def test_comparisons(text: str, holds: bool, words: str) -> None:
@@ -104,16 +97,14 @@ numbers = st.builds(Number, mantissas, st.sampled_from(["", "", "$", "€"]), st
     Number, mantissas, st.just("%")
 )
 days = st.dates(date(1800, 1, 1), date(2100, 1, 1)).map(Day)
-dated = st.builds(Call, st.sampled_from(["days_between", "years_between"]), st.tuples(days, days)) | st.builds(
-    Call, st.just("days"), st.tuples(days)
-)
+dated = st.builds(Call, st.sampled_from(["days_between", "years_between"]), st.tuples(days, days))
 
 
 def _wider(nodes: st.SearchStrategy[Expression]) -> st.SearchStrategy[Expression]:
     several = st.lists(nodes, min_size=1, max_size=4).map(tuple)
     return st.one_of(
-        st.builds(Unary, st.sampled_from(["-", "+"]), nodes),
-        st.builds(Binary, st.sampled_from(["+", "-", "*", "/", "//", "**"]), nodes, nodes),
+        st.builds(Minus, nodes),
+        st.builds(Binary, st.sampled_from(["+", "-", "*", "/", "**"]), nodes, nodes),
         st.builds(Call, st.sampled_from(["sum", "mean", "median", "min", "max"]), several),
         st.builds(Call, st.sampled_from(["abs"]), st.tuples(nodes)),
         st.builds(Call, st.sampled_from(["round", "pct_change"]), st.tuples(nodes, nodes)),
@@ -121,9 +112,7 @@ def _wider(nodes: st.SearchStrategy[Expression]) -> st.SearchStrategy[Expression
 
 
 expressions = st.recursive(numbers | dated, _wider, max_leaves=8)
-comparisons = st.builds(
-    lambda a, b, op: Compare((a, b), (op,)), expressions, expressions, st.sampled_from(["<", ">", "==", "<="])
-)
+comparisons = st.builds(Compare, expressions, st.sampled_from(["<", ">", ">=", "<="]), expressions)
 
 
 @given(expressions | comparisons)
@@ -143,12 +132,6 @@ def test_a_tree_has_a_value_or_a_typed_error(tree: Expression) -> None:
         return
     assert calculation.text.startswith(render(tree))
     assert not isinstance(calculation.value, Decimal) or abs(calculation.value) <= Decimal("1e32")
-
-
-@given(st.integers(-(10**9), 10**9), st.integers(-(10**4), 10**4).filter(bool))
-def test_quotient_and_remainder_are_python_s(a: int, b: int) -> None:
-    assert calculate(f"({a}) // ({b})").value == a // b
-    assert calculate(f"({a}) % ({b})").value == a % b
 
 
 # What a model may write
@@ -216,7 +199,7 @@ def test_every_sentence_of_the_decoding_grammar_parses(seed: int) -> None:
         if any(len(line) > MAX_CHARS for line in reply.splitlines()):
             continue
         proposals, faults = read(reply)
-        assert all("no calendar has this day" in fault or fault.startswith("LimitExceeded") for fault in faults), reply
+        assert all("no calendar has this day" in fault or "has at most" in fault for fault in faults), reply
         lines += len(proposals)
     assert lines > 30
 
@@ -244,7 +227,7 @@ def test_every_sentence_of_the_decoding_grammar_parses(seed: int) -> None:
 )
 def test_replies_are_read_strictly(reply: str, labels: list[str], faults: int) -> None:
     proposals, reasons = read(reply)
-    assert [proposal.label for proposal in proposals] == labels
+    assert [label for label, _ in proposals] == labels
     assert len(reasons) == faults
 
 

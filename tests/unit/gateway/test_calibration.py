@@ -3,14 +3,13 @@
 import asyncio
 import json
 import os
-import random
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from services.gateway import calibration, confidence
-from services.gateway.calibration import ENOUGH, MAX_FILE_BYTES, NEUTRAL, RECENT, Calibration, Distribution, digest_of
+from services.gateway.calibration import ENOUGH, MAX_FILE_BYTES, NEUTRAL, RECENT, Calibration, digest_of
 from services.gateway.confidence import Confidence
 
 pytestmark = pytest.mark.anyio
@@ -60,32 +59,22 @@ def test_ones_own_comes_before_the_generic_and_a_file_before_what_is_shipped(
     assert line(Calibration(tmp_path).choose("shipped")) == 0.4
 
 
-async def test_a_change_is_seen_while_it_runs(
-    tmp_path: Path, shipped: dict[str, Confidence], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(calibration, "LOOK_S", 0.01)
+def test_the_last_good_version_of_a_file_stays_until_the_file_goes(tmp_path: Path) -> None:
+    """That a running gateway looks is held in `tests/mesh/test_calibration.py`."""
     models = Calibration(tmp_path / "later")
-    watching = asyncio.create_task(models.watch())
-
-    async def until(threshold: float) -> None:
-        async with asyncio.timeout(240):
-            while line(models.choose("shipped")) != threshold:  # noqa: ASYNC110 - files send no events
-                await asyncio.sleep(0.01)
-
     for threshold in (0.3, 0.4):
         written = put(tmp_path / "later", "shipped.json", heads(threshold))
-        await until(threshold)
+        models._read()
+        assert line(models.choose("shipped")) == threshold
         assert models.health("shipped").digest == digest_of(written)
     put(tmp_path / "later", "shipped.json", "{torn")
-    async with asyncio.timeout(240):
-        while not models.problems:  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
+    models._read()
     assert models.problems == ("shipped.json: not JSON",)
-    assert line(models.choose("shipped")) == 0.4, "the last good one"
+    assert line(models.choose("shipped")) == 0.4
     (tmp_path / "later" / "shipped.json").unlink()
-    await until(0.2)
+    models._read()
+    assert line(models.choose("shipped")) == 0.2
     assert not models.problems
-    watching.cancel()
 
 
 async def test_what_cannot_be_foreseen_ends_no_watch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -180,7 +169,7 @@ def test_it_is_said_whose_confidence_there_is_and_what_to_do_without(shipped: di
     assert "a generic one weighs its answers" in other.detail
 
 
-def test_ranks_are_neutral_until_enough_was_seen_and_then_shares(shipped: dict[str, Confidence]) -> None:
+def test_ranks_are_neutral_until_enough_was_seen_and_then_shares_of_the_latest() -> None:
     models = Calibration()
     for number in range(ENOUGH):
         assert models.ranks("one", {"logprob_mean": -1.0}) == {"logprob_mean_rank": NEUTRAL}
@@ -189,23 +178,14 @@ def test_ranks_are_neutral_until_enough_was_seen_and_then_shares(shipped: dict[s
         assert models.ranks("one", {"logprob_mean": value})["logprob_mean_rank"] == pytest.approx(rank, abs=0.02)
     assert models.ranks("two", {"logprob_mean": -2.0}) == {"logprob_mean_rank": NEUTRAL}, "of another generator"
     assert models.ranks("one", {}) == {}
-
-
-def test_a_distribution_keeps_the_latest_in_bounded_memory() -> None:
-    dice = random.Random(0)
-    values = [round(dice.gauss(0, 1), 1) for _ in range(3 * RECENT)]
-    distribution = Distribution()
-    for value in values:
-        distribution.add(value)
-    latest = values[-RECENT:]
-    assert len(distribution._sorted) == len(distribution._latest) == RECENT
-    for value in (-1.0, 0.0, 0.3):
-        below, same = sum(one < value for one in latest), latest.count(value)
-        assert distribution.rank(value) == pytest.approx((below + same / 2) / RECENT)
+    for _ in range(RECENT):
+        models.observe("one", {"logprob_mean": -3.0})
+    assert models.ranks("one", {"logprob_mean": -2.0}) == {"logprob_mean_rank": 1.0}, "the first are forgotten"
+    assert models.ranks("one", {"logprob_mean": -3.0}) == {"logprob_mean_rank": 0.5}, "equals count by half"
 
 
 def test_names_that_come_and_go_do_not_add_up() -> None:
     models = Calibration()
     for number in range(100):
         models.observe(f"model-{number}", {"logprob_mean": -1.0})
-    assert len(models._distributions) <= calibration.MAX_GENERATORS
+    assert len(models._latest) <= calibration.MAX_GENERATORS

@@ -5,7 +5,6 @@ from dataclasses import replace
 import pytest
 
 from proto.answer import Turn
-from services.gateway.answering import CONDENSE
 from services.gateway.context import Context
 from services.gateway.steps.condense import condense, stands_alone
 from tests.mesh.fakes import FakeGenerator
@@ -55,4 +54,4 @@ async def test_without_a_rewriting_the_turn_before_stands_in_front(
     generator.reply = lambda _: ""
     context = replace(context, question=replace(context.question, query=last))
     turns = [Turn(role="user", content=before), Turn(role="assistant", content="Ann Lee")]
-    assert await condense(context, CONDENSE, turns) == question
+    assert await condense(context, turns) == question

@@ -36,43 +36,52 @@ def reading(*spans: tuple[str, float], nothing: float = 0.2) -> ReadResponse:
     return ReadResponse(model="reader/fp32", candidates=candidates, nothing=nothing, threshold=0.5)
 
 
+OTHERS = (
+    Normalized("marta lindqvist", "answer"),
+    Normalized("Jonas Berg", "answer"),
+    Normalized("", "unknown"),
+    Normalized("", "invalid_question"),
+)
+RANKED = [replace(PAGE, score=score) for score in (0.25, 0.75, 0.5)]
+
+
+@pytest.mark.parametrize(
+    ("answer", "change", "expected"),
+    [
+        ("Marta Lindqvist", {}, {"support": 1, "echo": 0}),
+        ("Jonas Berg", {}, {"support": 0}),
+        ("the harbour light", {}, {"echo": 1}),
+        # Separators of thousands say nothing.
+        ("1200000 crowns", {}, {"numbers_supported": 1}),
+        ("1864 or 1865", {}, {"numbers_supported": 0.5}),
+        ("1864", {}, {"rare_covered": 1}),
+        ("1864", {"query": "when was the grand observatory of lyon opened?"}, {"rare_covered": 0}),
+        (
+            "Marta Lindqvist",
+            {"others": OTHERS, "check": 0.8},
+            {"agreement": 0.25, "abstain": 0.25, "invalid": 0.25, "check": 0.8},
+        ),
+        ("Marta Lindqvist", {"sources": OTHERS[:2]}, {"sources": 0.5}),
+        ("Marta Lindqvist", {"evidence": RANKED}, {"score_best": 0.75, "score_gap": 0.25}),
+        ("Marta Lindqvist", {"evidence": RANKED[:1]}, {"score_best": 0.25, "score_gap": 0.0}),
+    ],
+)
+def test_what_an_answer_shows(answer: str, change: dict[str, object], expected: dict[str, float]) -> None:
+    values = signals_of(answer, **change)
+    assert {name: values[name] for name in expected} == expected
+
+
 def test_every_signal_is_named_and_explained() -> None:
-    others = (Normalized("Jonas Berg", "answer"),)
-    ranks = dict.fromkeys(confidence.RANKS, 0.5)
-    read = reading(("Marta", 0.5))
-    found = [replace(PAGE, score=0.5)]
     values = signals_of(
-        "Marta Lindqvist", others=others, sources=others, check=0.5, ranks=ranks, reading=read, evidence=found
+        "Marta Lindqvist",
+        others=OTHERS,
+        sources=OTHERS,
+        check=0.5,
+        ranks=dict.fromkeys(confidence.RANKS, 0.5),
+        reading=reading(("Marta", 0.5)),
+        evidence=RANKED,
     )
     assert set(values) == set(SIGNALS)
-
-
-def test_support_and_echo_tell_an_answer_from_a_guess() -> None:
-    grounded, guess, parrot = (signals_of(text) for text in ("Marta Lindqvist", "Jonas Berg", "the harbour light"))
-    assert grounded["support"] == 1 > guess["support"] == 0
-    assert parrot["echo"] == 1 > grounded["echo"] == 0
-
-
-def test_numbers_are_compared_without_their_separators() -> None:
-    assert signals_of("1200000 crowns")["numbers_supported"] == 1
-    assert signals_of("1864 or 1865")["numbers_supported"] == 0.5
-
-
-def test_the_question_about_another_thing_is_not_covered() -> None:
-    other = signals_of("1864", query="when was the grand observatory of lyon opened?")
-    assert other["rare_covered"] == 0 < signals_of("1864")["rare_covered"]
-
-
-def test_samples_and_checks_count() -> None:
-    others = (
-        Normalized("marta lindqvist", "answer"),
-        Normalized("Jonas Berg", "answer"),
-        Normalized("", "unknown"),
-        Normalized("", "invalid_question"),
-    )
-    values = signals_of("Marta Lindqvist", others=others, check=0.8)
-    assert (values["agreement"], values["abstain"], values["invalid"], values["check"]) == (0.25, 0.25, 0.25, 0.8)
-    assert signals_of("Marta Lindqvist", sources=others[:2])["sources"] == 0.5
 
 
 def test_what_was_not_asked_or_not_offered_is_no_signal() -> None:
@@ -83,14 +92,6 @@ def test_what_was_not_asked_or_not_offered_is_no_signal() -> None:
         missing
         == asked_for | {"score_best", "score_gap"} | {"logprob_mean", "logprob_min", "logprob_first"} | confidence.RANKS
     )
-
-
-def test_how_relevant_the_passages_are() -> None:
-    ranked = [replace(PAGE, score=score) for score in (0.25, 0.75, 0.5)]
-    values = signals_of("Marta Lindqvist", evidence=ranked)
-    assert (values["score_best"], values["score_gap"]) == (0.75, 0.25)
-    alone = signals_of("Marta Lindqvist", evidence=ranked[:1])
-    assert (alone["score_best"], alone["score_gap"]) == (0.25, 0.0)
 
 
 def test_nothing_shown_and_nothing_said_are_numbers_too() -> None:
@@ -182,22 +183,25 @@ def test_one_threshold_of_an_earlier_file_is_the_balanced_one() -> None:
     assert set(head(threshold=0.0).thresholds.values()) == {0.0}
 
 
-@pytest.mark.parametrize(("caution", "reply"), [("low", "answer"), ("balanced", "answer"), ("high", "unknown")])
-def test_caution_moves_the_line(caution: Caution, reply: str) -> None:
-    # Right with 0.62: worth it where a wrong answer costs as much as a right one earns, not where it costs twice that.
-    model = confidence.Confidence(answer=head(intercept=0.5))
-    values = {"said_unknown": 0.0, "said_invalid": 0.0, "support": 0.5, "echo": 0.5}
-    assert model.decide(values, caution).kind == reply
-    assert not model.may_change(values, {"check"}, caution)
-
-
-def test_a_call_is_of_use_by_the_line_of_the_caution() -> None:
-    model = confidence.Confidence(answer=head(names=("support", "check"), weights=(0.1, 1.0)))
+@pytest.mark.parametrize(
+    ("weights", "intercept", "caution", "reply", "change"),
+    [
+        # Right with 0.62: worth it where a wrong answer costs what a right one earns, not where it costs twice that.
+        ((0.0, 0.0), 0.5, "low", "answer", False),
+        ((0.0, 0.0), 0.5, "balanced", "answer", False),
+        ((0.0, 0.0), 0.5, "high", "unknown", False),
+        ((0.1, 1.0), 0.0, "balanced", "answer", True),
+        ((0.1, 0.5), 0.0, "balanced", "answer", True),
+        ((0.1, 0.5), 0.0, "high", "unknown", False),
+    ],
+)
+def test_caution_moves_the_line_and_with_it_the_use_of_a_call(
+    weights: tuple[float, float], intercept: float, caution: Caution, reply: str, change: bool
+) -> None:
+    model = confidence.Confidence(answer=head(names=("support", "check"), weights=weights, intercept=intercept))
     values = {"said_unknown": 0.0, "said_invalid": 0.0, "support": 0.5}
-    assert model.may_change(values, {"check"}, "balanced")
-    near = confidence.Confidence(answer=head(names=("support", "check"), weights=(0.1, 0.5)))
-    assert near.may_change(values, {"check"}, "balanced")
-    assert not near.may_change(values, {"check"}, "high")
+    assert model.decide(values, caution).kind == reply
+    assert model.may_change(values, {"check"}, caution) == change
 
 
 def test_the_generic_signals_are_signals_and_none_is_a_bare_log_probability() -> None:

@@ -13,12 +13,13 @@ from redis.asyncio import Redis
 from lab.goldens import virtual
 from services.gateway.deadline import in_time
 from services.gateway.places import MeshAdmission, Places
-from services.gateway.run import GenerationCost, Run
+from services.gateway.run import Run
 from services.gateway.settings import GatewaySettings
 from services.gateway.shared import SharedStore
 from services.gateway.speed import GeneratorSpeed
 from services.kit.budget import Budget
 from services.kit.errors import Overloaded
+from services.kit.llm import Completion
 from tests.load.fake_generator import Engine
 
 pytestmark = pytest.mark.anyio
@@ -55,9 +56,9 @@ class Gateway:
             await asyncio.sleep(RETRIEVAL_S)
             with run.generating():
                 await self.engine.work(PROMPT, COMPLETION)
-            run.generations["test"] = GenerationCost(llm_calls=1)
+            run.completions["test"] = [Completion((), PROMPT, COMPLETION, "")]
             self.answered.append(virtual_now())
-        self.cut += not run.generations
+        self.cut += not run.completions
 
 
 def virtual_now() -> float:

@@ -15,6 +15,7 @@ from services.gateway.mesh import NoCollection
 from services.gateway.question import Question
 from services.gateway.run import Run
 from services.gateway.settings import GatewaySettings
+from services.gateway.speed import GeneratorSpeed
 from services.gateway.steps.rerank import rerank
 from services.gateway.steps.retrieve import POOL, Retrieval, retrieve
 from services.kit.errors import ServiceRejected, ServiceTimeout
@@ -30,6 +31,7 @@ class Services:
     def __init__(self) -> None:
         self.hits = [SearchHit(id=name, title=name.upper(), text=f"chunk {i}", score=1) for i, name in enumerate("aba")]
         self.failure: Exception | None = None
+        self.speed = GeneratorSpeed(1e-3, 1e-2)
         self.searched: list[tuple[str, SearchRequest]] = []
         self.reranked: list[RerankRequest] = []
 
@@ -63,7 +65,7 @@ def context(run: Run, services: Services) -> Context:
 
 
 async def retrieved(context: Context, recall_k: int = 5) -> list[Evidence]:
-    return await retrieve(context, [0, 1], Retrieval(recall_k), allow_s=1)
+    return await retrieve(context, [0, 1], Retrieval(recall_k))
 
 
 async def test_they_take_turns_and_documents_count_as_further_pages(context: Context, services: Services) -> None:
@@ -109,7 +111,7 @@ async def test_a_collections_passages_are_reranked_with_their_titles(context: Co
         Evidence("The old bakery opened in 1923.", 2, page_name="The old bakery", document="c"),
         Evidence("It opened in 1923.", 3, document="d"),
     ]
-    await rerank(context, evidence, top_n=1, allow_s=1)
+    await rerank(context, evidence, top_n=1)
     assert services.reranked[0].documents == (
         "It opened in 1923.",
         "The old bakery\nIt opened in 1923.",

@@ -4,13 +4,13 @@ import random
 
 import pytest
 
-from services.gateway.speed import GeneratorSpeed
+from services.gateway.speed import MARGIN, GeneratorSpeed
 
 
 def test_the_prior_is_what_is_configured() -> None:
     speed = GeneratorSpeed(1 / 600, 1 / 25)
     assert speed.seconds(600, 25) == pytest.approx(2)
-    assert speed.affordable_prompt(2, 25) == pytest.approx(600, abs=1)
+    assert speed.affordable_prompt(2 * MARGIN, 25) == pytest.approx(600, abs=1)
     assert speed.affordable_prompt(0.1, 25) == 0
 
 

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.gateway import prompts
 from services.gateway.context import Context
 from services.gateway.evidence import Evidence
 from services.gateway.run import Run
@@ -16,9 +15,17 @@ from services.gateway.settings import GatewaySettings
 from services.gateway.steps.ask import Allowance
 from services.gateway.steps.closed_book import closed_book
 from services.gateway.steps.generate import fit
-from services.gateway.steps.reason import ANSWER_WORDS, REASONING_WORDS, frame, origin, parse, reason, references
+from services.gateway.steps.reason import (
+    ANSWER_WORDS,
+    REASONING_WORDS,
+    frame,
+    origin,
+    parse,
+    reason,
+    references,
+    summarise,
+)
 from services.gateway.steps.self_assess import accepts, self_assess
-from services.gateway.steps.summarise import summarise
 from services.gateway.trace import Recorder
 from services.kit.budget import Budget
 from services.kit.llm import Message
@@ -28,7 +35,6 @@ pytestmark = pytest.mark.anyio
 
 WEB = Evidence("Marta Lindqvist designed it.", 0, page_name="Lighthouse")
 FACTS = Evidence("The height of the lighthouse is 43 m.", 0, page_name="knowledge graph", source="kg")
-REASON, BACKUP = prompts.load("reason"), prompts.load("summarise")
 GOOD = '{"reasoning": "The page says so.", "false_premise": false, "answer": "Marta Lindqvist"}'
 
 
@@ -38,7 +44,7 @@ def text(body: dict[str, Any]) -> str:
 
 async def test_memory_is_asked_without_references(context: Context, generator: FakeGenerator) -> None:
     generator.reply = lambda _: "It is old.\nAnswer: Marta Lindqvist"
-    own = await closed_book(context, prompts.load("knowledge"), Allowance(5))
+    own = await closed_book(context, Allowance(5))
     assert own is not None
     assert (own.text, own.source) == ("It is old.\nAnswer: Marta Lindqvist", "model")
     assert "<document" not in text(generator.requests[0])
@@ -48,21 +54,21 @@ async def test_memory_is_asked_without_references(context: Context, generator: F
 @pytest.mark.parametrize("reply", ["Answer: i don't know", "I do not know.", ""])
 async def test_a_memory_of_nothing_is_no_reference(context: Context, generator: FakeGenerator, reply: str) -> None:
     generator.reply = lambda _: reply
-    assert await closed_book(context, prompts.load("knowledge"), Allowance(5)) is None
+    assert await closed_book(context, Allowance(5)) is None
 
 
 @pytest.mark.parametrize("allowance", [Allowance(0.4), Allowance(30, reserve_s=29.5)])
 async def test_a_step_without_time_is_skipped_and_named(
     context: Context, generator: FakeGenerator, allowance: Allowance
 ) -> None:
-    assert await closed_book(context, prompts.load("knowledge"), allowance) is None
+    assert await closed_book(context, allowance) is None
     assert [(item.stage, item.reason) for item in context.run.degraded] == [("knowledge", "skipped")]
     assert generator.requests == []
 
 
 async def test_reasoning_reads_all_references_with_their_sources(context: Context, generator: FakeGenerator) -> None:
     generator.reply = lambda _: GOOD
-    draft = await reason(context, REASON, BACKUP, [FACTS, WEB])
+    draft = await reason(context, [FACTS, WEB])
     assert (draft.answer, draft.kind, draft.source) == ("Marta Lindqvist", "answer", "web")
     assert draft.confidence > 0.9
     assert draft.evidence == (FACTS, WEB)
@@ -74,22 +80,20 @@ async def test_reasoning_reads_all_references_with_their_sources(context: Contex
     assert context.run.usage.llm_calls == 1
 
 
-@pytest.mark.parametrize("answer", ["invalid question", "Invalid question.", "nobody", "None", "There was no fire"])
-async def test_a_false_premise_makes_the_question_invalid(
-    context: Context, generator: FakeGenerator, answer: str
+@pytest.mark.parametrize(
+    ("answer", "kind"),
+    [
+        *((answer, "invalid_question") for answer in ("Invalid question.", "nobody", "None", "There was no fire")),
+        # To call the premise false and to answer all the same is a doubt.
+        *((answer, "unknown") for answer in ("i don't know", "The documents do not say it, perhaps 1864", "1864")),
+    ],
+)
+async def test_a_false_premise_makes_the_question_invalid_and_a_doubt_an_abstention(
+    context: Context, generator: FakeGenerator, answer: str, kind: str
 ) -> None:
     generator.reply = lambda _: f'{{"reasoning": "It never burnt.", "false_premise": true, "answer": "{answer}"}}'
-    draft = await reason(context, REASON, BACKUP, [WEB])
-    assert (draft.answer, draft.kind) == ("invalid question", "invalid_question")
-
-
-@pytest.mark.parametrize(
-    "doubt", ["i don't know", "I do not know.", "The documents do not say it, perhaps 1864", "1864"]
-)
-async def test_doubt_is_an_abstention(context: Context, generator: FakeGenerator, doubt: str) -> None:
-    generator.reply = lambda _: f'{{"reasoning": "Hm.", "false_premise": true, "answer": "{doubt}"}}'
-    draft = await reason(context, REASON, BACKUP, [WEB])
-    assert (draft.kind, draft.evidence) == ("unknown", (WEB,))
+    draft = await reason(context, [WEB])
+    assert (draft.kind, draft.evidence) == (kind, (WEB,))
 
 
 @pytest.mark.parametrize(
@@ -110,7 +114,7 @@ async def test_a_reply_without_the_frame_goes_to_the_summariser(
 ) -> None:
     assert parse(broken) is None
     generator.reply = lambda body: "Marta Lindqvist" if "You shorten" in text(body) else broken
-    draft = await reason(context, REASON, BACKUP, [WEB])
+    draft = await reason(context, [WEB])
     assert draft.answer == "Marta Lindqvist"
     assert context.run.usage.llm_calls == 2
     assert '<document title="notes">' in text(generator.requests[1])
@@ -122,7 +126,7 @@ async def test_without_time_for_reasoning_the_answer_alone_is_asked_for(
     generator.reply = lambda _: '{"reasoning": "", "false_premise": false, "answer": "Marta"}'
     run = Run(Budget(3.4), recorder=Recorder())
     hurried = replace(context, run=run, settings=GatewaySettings(max_context_tokens=100))
-    draft = await reason(hurried, REASON, BACKUP, [WEB])
+    draft = await reason(hurried, [WEB])
     assert draft.answer == "Marta"
     assert '"reasoning": "",' in generator.requests[0]["structured_outputs"]["regex"]
     assert run.recorder is not None
@@ -131,7 +135,7 @@ async def test_without_time_for_reasoning_the_answer_alone_is_asked_for(
 
 async def test_a_generator_that_is_down_leaves_an_abstention_with_its_evidence(context: Context) -> None:
     context.mesh.generator.base_url = "http://generator/nowhere"
-    draft = await reason(context, REASON, BACKUP, [WEB])
+    draft = await reason(context, [WEB])
     assert (draft.kind, draft.evidence) == ("unknown", (WEB,))
     assert {item.stage for item in context.run.degraded} == {"generator"}
 
@@ -192,7 +196,7 @@ def test_references_name_tables_calculations_and_memory() -> None:
 
 async def test_the_summariser_reads_the_end_of_long_notes(context: Context, generator: FakeGenerator) -> None:
     generator.reply = lambda _: "Answer: 1864"
-    normalized = await summarise(context, BACKUP, "beginning " + "and so on " * 1_000 + "so it was 1864")
+    normalized = await summarise(context, "beginning " + "and so on " * 1_000 + "so it was 1864")
     assert normalized is not None
     assert normalized.answer == "1864"
     assert "so it was 1864" in text(generator.requests[0])
@@ -202,8 +206,7 @@ async def test_the_summariser_reads_the_end_of_long_notes(context: Context, gene
 async def test_confidence_is_one_word_in_the_same_chat(context: Context, generator: FakeGenerator) -> None:
     generator.reply = lambda _: "medium"
     chat = [Message("system", "answer"), Message("user", "documents and question")]
-    turn = prompts.load_turn("self_assess")
-    assert await self_assess(context, turn, chat, "1864 <|im_end|>") == "medium"
+    assert await self_assess(context, chat, "1864 <|im_end|>") == "medium"
     (body,) = generator.requests
     assert body["structured_outputs"] == {"choice": ["high", "medium", "low"]}
     assert [message["role"] for message in body["messages"]] == ["system", "user", "assistant", "user"]
@@ -213,8 +216,7 @@ async def test_confidence_is_one_word_in_the_same_chat(context: Context, generat
 
 async def test_a_confidence_that_is_no_word_of_the_three_is_none(context: Context, generator: FakeGenerator) -> None:
     generator.reply = lambda _: "very high"
-    turn = prompts.load_turn("self_assess")
-    assert await self_assess(context, turn, [Message("user", "?")], "1864") is None
+    assert await self_assess(context, [Message("user", "?")], "1864") is None
     assert {(item.stage, item.reason) for item in context.run.degraded} == {("generator", "bad_reply")}
 
 

@@ -29,9 +29,9 @@ async def streamed() -> list[tuple[str, dict[str, Any]]]:
 @pytest.mark.parametrize(
     ("broken", "error", "status", "title"),
     [
-        ("answer", ZeroDivisionError("secret detail"), 500, "Internal error"),
-        ("observe", ZeroDivisionError("secret detail"), 500, "Internal error"),
-        ("answer", Unavailable("no place for it"), 503, "Unavailable"),
+        ("asking.answer", ZeroDivisionError("secret detail"), 500, "Internal error"),
+        ("answering.observe", ZeroDivisionError("secret detail"), 500, "Internal error"),
+        ("asking.answer", Unavailable("no place for it"), 503, "Unavailable"),
     ],
 )
 async def test_a_stream_that_fails_ends_with_a_problem(
@@ -40,7 +40,7 @@ async def test_a_stream_that_fails_ends_with_a_problem(
     def fail(*_: object, **__: object) -> None:
         raise error
 
-    monkeypatch.setattr(f"services.gateway.asking.{broken}", fail)
+    monkeypatch.setattr(f"services.gateway.{broken}", fail)
     # At once: one that hangs does so until the deadline.
     async with asyncio.timeout(BUDGET_S - 5):
         events = await streamed()

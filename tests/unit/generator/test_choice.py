@@ -179,19 +179,6 @@ def test_free_memory_is_the_containers_where_it_has_less(
     assert free_memory() == gib * 1024**3
 
 
-@pytest.mark.parametrize("name", ["auto", "small", "medium", "large", "owner/model-7b.v1"])
-def test_a_model_is_a_size_or_a_hubs_name(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    monkeypatch.setenv("CRAGMESH_MODEL", name)
-    assert GeneratorSettings().embedded == name
-
-
-@pytest.mark.parametrize("name", ["", "huge", "Small", "/etc/passwd", "../models", "a/b/c", "a/..", "a b/c", "-x/y"])
-def test_another_word_is_refused(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    monkeypatch.setenv("CRAGMESH_MODEL", name)
-    with pytest.raises(ValueError, match="CRAGMESH_MODEL"):
-        GeneratorSettings()
-
-
 def test_a_size_that_cannot_be_prepared_gives_way_to_the_next_smaller(tmp_path: Path) -> None:
     first = choose(settings(tmp_path), lambda: FAST)
     second = smaller(settings(tmp_path), first, "no such package")

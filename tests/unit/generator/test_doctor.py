@@ -185,7 +185,7 @@ def test_a_profile_for_the_cpu_needs_no_card(tmp_path: Path) -> None:
 
 
 def test_float32_has_a_backend_of_its_own() -> None:
-    assert attention((9, 0), "float32") == "TRITON_ATTN"
+    assert attention(9.0, "float32") == "TRITON_ATTN"
 
 
 def test_the_launcher_asks_first(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

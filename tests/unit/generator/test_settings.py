@@ -12,9 +12,6 @@ from services.kit.settings import EncoderSettings
 def test_the_pretended_cpu_is_the_one_of_all_services(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CRAGMESH_CPU_ISA", "avx2")
     assert GeneratorSettings().cpu_isa == EncoderSettings().cpu_isa == "avx2"
-    monkeypatch.setenv("CRAGMESH_CPU_ISA", "sse2")
-    with pytest.raises(ValidationError):
-        GeneratorSettings()
 
 
 def test_arguments_win_over_the_environment_and_leave_the_rest_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -34,14 +31,21 @@ def test_the_variables_of_the_mesh_are_not_the_launchers(monkeypatch: pytest.Mon
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("PORT", "80"), ("THREADS", "0"), ("KV_CACHE_GIB", "257"), ("PRECISION", "int4"), ("PROFILE", "CPU"),
-        ("PROFILE", ""),
+        ("GENERATOR_PORT", "80"), ("GENERATOR_THREADS", "0"), ("GENERATOR_KV_CACHE_GIB", "257"), ("CPU_ISA", "sse2"),
+        ("GENERATOR_PRECISION", "int4"), ("GENERATOR_PROFILE", "CPU"), ("GENERATOR_PROFILE", ""), ("MODEL", ""),
+        *(("MODEL", name) for name in ("huge", "Small", "/etc/passwd", "../models", "a/b/c", "a/..", "a b/c", "-x/y")),
     ],
 )  # fmt: skip
 def test_what_is_out_of_bounds_is_refused(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
-    monkeypatch.setenv(f"CRAGMESH_GENERATOR_{name}", value)
+    monkeypatch.setenv(f"CRAGMESH_{name}", value)
     with pytest.raises(ValidationError):
         GeneratorSettings()
+
+
+@pytest.mark.parametrize("name", ["auto", "small", "medium", "large", "owner/model-7b.v1"])
+def test_a_model_is_a_size_or_a_hubs_name(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.setenv("CRAGMESH_MODEL", name)
+    assert GeneratorSettings().embedded == name
 
 
 def test_what_prepares_reads_the_file_that_the_commands_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from hypothesis import given, settings
@@ -19,8 +20,6 @@ from services.retriever.chunk import (
     ParentChild,
     Passages,
     SentenceGroups,
-    Tokens,
-    build_chunker,
     load_tokenizer,
     sentences,
     windows,
@@ -35,7 +34,9 @@ def word_tokenizer() -> Tokenizer:
     return tokenizer
 
 
-TOKENIZER = word_tokenizer()
+FOLDER = TemporaryDirectory()
+TOKENIZER = f"{FOLDER.name}/tokenizer.json"
+word_tokenizer().save(TOKENIZER)
 PIECES = (
     "Dr. Lind rowed home. ", "Why? ", "Is it far? It is.", "\n\n", "\n", "word " * 30, "x" * 450, "日本語です。\t",
 )  # fmt: skip
@@ -44,7 +45,7 @@ each_chunker = pytest.mark.parametrize("name", CHUNKERS)
 
 
 def built(name: str, parent_chars: int = 0) -> Chunker:
-    return build_chunker(name, parent_chars=parent_chars, tokenizer=TOKENIZER)
+    return CHUNKERS[name](parent_chars, TOKENIZER)
 
 
 def covered(text: str, chunking: Chunking) -> str:
@@ -155,7 +156,7 @@ def test_questions_are_joined_with_what_follows() -> None:
 
 def test_tokens_are_counted_by_the_tokenizer() -> None:
     text = " ".join(["word"] * 1_201)
-    chunks = Tokens(TOKENIZER).chunk(text).children
+    chunks = built("tokens").chunk(text).children
     assert [len(chunk.text.split()) for chunk in chunks] == [500, 500, 201]
     assert len(built("tokens", 400).chunk(text).children[0].text.split()) == 100
 
@@ -167,13 +168,6 @@ def test_a_loaded_tokenizer_takes_texts_of_any_length(tmp_path: Path) -> None:
     path = tmp_path / "tokenizer.json"
     limited.save(str(path))
     assert len(load_tokenizer(str(path)).encode("word " * 20).ids) == 20
-
-
-def test_unknown_or_incomplete_chunkers_are_named() -> None:
-    with pytest.raises(ValueError, match="no chunker is named 'pages'; there are passages"):
-        build_chunker("pages")
-    with pytest.raises(ValueError, match="'tokens' needs a tokenizer"):
-        build_chunker("tokens")
 
 
 def test_sentences_end_at_line_breaks_and_not_at_abbreviations() -> None:

@@ -12,7 +12,7 @@ OPTIONS = PageOptions()
 
 def page(name: str, sentences: int = 20) -> SearchablePage:
     body = "".join(f"<p>Sentence {n} of the page {name} says nothing much.</p>" for n in range(sentences))
-    return SearchablePage(process_page(f"<html><body><main>{body}</main></body></html>", OPTIONS), 384)
+    return SearchablePage(process_page(f"<html><body><main>{body}</main></body></html>", OPTIONS))
 
 
 def key(name: str) -> Key:
@@ -90,7 +90,10 @@ def test_threads_leave_the_count_right() -> None:
 
 def test_the_estimate_covers_vectors_and_text() -> None:
     one = page("a")
-    assert one.nbytes > one.vectors.nbytes + sum(len(chunk.text) for chunk in one.children)
+    before = one.nbytes
+    assert before > sum(len(chunk.text) for chunk in one.children)
+    one.vectors[0] = np.zeros(384, np.float16)
+    assert one.nbytes == before + 384 * 2
 
 
 def test_a_child_is_shown_as_its_parent() -> None:

@@ -1,19 +1,19 @@
 """Pages to chunks, as a worker process does it."""
 
 import pickle
-from pathlib import Path
+from typing import get_args
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tokenizers import Tokenizer
-from tokenizers.models import WordLevel
-from tokenizers.pre_tokenizers import Whitespace
 
+from proto.retrieve import ChunkerName, ExtractorName, RankingName
 from services.retriever import markup, tables
 from services.retriever.chunk import CHUNKERS
 from services.retriever.extract import EXTRACTORS
 from services.retriever.pages import PageOptions, content_key, drop_duplicates, process_page
+from services.retriever.ranking import RANKINGS
+from tests.unit.retriever.test_chunk import TOKENIZER
 
 steady = settings(derandomize=True, deadline=None, max_examples=60)
 
@@ -21,6 +21,12 @@ SENTENCE = "The ferry to Brandholm leaves at seven in the morning and comes back
 ROWS = "".join(f"<tr><td>Day {n}<td>{n % 24}:00<td>Captain number {n} of the line</tr>" for n in range(60))
 PAGE = f"""<html lang="en"><head><title>Ferries</title></head><body><main><h1>Timetable</h1><p>{SENTENCE * 30}</p>
 <table><tr><th>Day<th>Time<th>Captain</tr>{ROWS}</table></main></body></html>"""
+
+
+def test_what_requests_may_name_there_is() -> None:
+    assert set(get_args(ChunkerName)) == set(CHUNKERS)
+    assert set(get_args(RankingName)) == set(RANKINGS)
+    assert set(get_args(ExtractorName)) <= set(EXTRACTORS)
 
 
 def test_empty_and_repeated_pages_are_dropped_with_the_reason() -> None:
@@ -51,7 +57,7 @@ def test_each_page_is_kept_or_dropped_once(pages: list[str]) -> None:
 
 def test_text_and_tables_become_chunks() -> None:
     page = process_page(PAGE, PageOptions())
-    chunking = page.chunking()
+    chunking = page.chunking
     assert page.title == "Ferries"
     assert page.tables_markdown.startswith("Ferries: Timetable\n\n| Day | Time | Captain |")
     kinds = [child.kind for child in chunking.children]
@@ -68,8 +74,6 @@ def test_text_and_tables_become_chunks() -> None:
         parent = chunking.parents[child.parent]
         assert parent.kind == child.kind
         assert parent.start <= child.start < child.end <= parent.end
-    # It travels between processes.
-    assert len(pickle.dumps(page)) < len(page.text) + len(page.tables_markdown) + 24 * 100 + 1_000
     table = "\n".join(chunk.text for chunk in chunking.children if chunk.kind == "table")
     assert all(f"| Day {n} | {n % 24}:00 | Captain number {n} of the line |" in table for n in range(60))
 
@@ -77,20 +81,16 @@ def test_text_and_tables_become_chunks() -> None:
 def test_offsets_of_a_second_table_are_its_own() -> None:
     small = "<table><tr><th>{0}<th>b<tr><td>{0}1<td>2</table>"
     page = process_page(small.format("x") + small.format("y"), PageOptions(), "Name")
-    tables = [chunk for chunk in page.chunking().parents if chunk.kind == "table"]
+    tables = [chunk for chunk in page.chunking.parents if chunk.kind == "table"]
     assert [chunk.text.splitlines()[0] for chunk in tables] == ["Name", "Name"]
     assert [page.tables_markdown[chunk.start : chunk.end] for chunk in tables] == ["| x1 | 2 |", "| y1 | 2 |"]
 
 
-def test_options_reach_their_stage(tmp_path: Path) -> None:
+def test_options_reach_their_stage() -> None:
     assert process_page(PAGE, PageOptions(tables=False)).tables_markdown == ""
-    sized = process_page(PAGE, PageOptions(chunker="parent-child", parent_chars=500, tables=False)).chunking()
+    sized = process_page(PAGE, PageOptions(chunker="parent-child", parent_chars=500, tables=False)).chunking
     assert 450 < max(len(parent.text) for parent in sized.parents) <= 500
-    tokenizer = Tokenizer(WordLevel({"[UNK]": 0}, unk_token="[UNK]"))  # noqa: S106
-    tokenizer.pre_tokenizer = Whitespace()
-    path = tmp_path / "tokenizer.json"
-    tokenizer.save(str(path))
-    tokens = process_page(PAGE, PageOptions(chunker="tokens", tokenizer=str(path), tables=False)).chunking()
+    tokens = process_page(PAGE, PageOptions(chunker="tokens", tokenizer=TOKENIZER, tables=False)).chunking
     assert tokens.parents == []
     assert all(child.parent is None for child in tokens.children)
     whole, cut = process_page(PAGE, PageOptions()), process_page(PAGE, PageOptions(max_chars=100))
@@ -119,7 +119,7 @@ def test_what_is_not_read_of_tables_and_tags_is_told(monkeypatch: pytest.MonkeyP
 )
 def test_any_page_with_any_options(html: str, extractor: str, chunker: str) -> None:
     page = process_page(html, PageOptions(extractor=extractor, chunker=chunker))
-    chunking = page.chunking()
+    chunking = page.chunking
     for child in chunking.children:
         if child.parent is None:
             assert child.kind == "text"

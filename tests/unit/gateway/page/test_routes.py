@@ -3,11 +3,11 @@
 import gzip
 import json
 import re
-from html.parser import HTMLParser
 from pathlib import Path
 
 import httpx
 import pytest
+from lxml import html
 
 from services.gateway.page import assets
 from services.gateway.page.assets import SECURITY_HEADERS
@@ -24,47 +24,19 @@ SINKS = (
 )
 
 
-class Page(HTMLParser):
-    """Elements of the page with their attributes."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.elements: list[tuple[str, dict[str, str | None]]] = []
-        self.inline: list[str] = []
-        self._tag = ""
-        self.feed(text)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.elements.append((tag, dict(attrs)))
-        self._tag = tag
-
-    def handle_data(self, data: str) -> None:
-        if self._tag in ("script", "style") and data.strip():
-            self.inline.append(data)
-
-    def handle_endtag(self, tag: str) -> None:
-        self._tag = ""
-
-
-def page() -> Page:
-    return Page((STATIC / assets.INDEX).read_text(encoding="utf-8"))
+PAGE = html.document_fromstring((STATIC / assets.INDEX).read_text(encoding="utf-8"))
 
 
 async def test_the_page_is_there_with_no_service_running(gateway: httpx.AsyncClient) -> None:
-    reply = await gateway.get("/")
-    assert reply.status_code == 200
+    reply, head = await gateway.get("/"), await gateway.head("/")
+    assert (reply.status_code, head.status_code) == (200, 200)
     assert reply.headers["content-type"] == "text/html; charset=utf-8"
     assert "What do you want to know?" in reply.text
+    assert (head.headers["etag"], head.content) == (reply.headers["etag"], b"")
 
 
 async def test_everything_that_it_names_is_there(gateway: httpx.AsyncClient) -> None:
-    text = (await gateway.get("/")).text
-    named = [
-        value
-        for tag, attributes in Page(text).elements
-        for name, value in attributes.items()
-        if (tag, name) in {("script", "src"), ("link", "href"), ("img", "src")} and value
-    ]
+    named = [str(name) for name in PAGE.xpath("//script/@src | //link/@href | //img/@src")]
     assert "page/app.js" in named
     for module in SCRIPTS:
         imports = re.findall(r'from "\./([\w-]+\.js)"', (STATIC / module).read_text(encoding="utf-8"))
@@ -74,8 +46,7 @@ async def test_everything_that_it_names_is_there(gateway: httpx.AsyncClient) -> 
 
 
 async def test_every_link_leads_somewhere(gateway: httpx.AsyncClient) -> None:
-    links = [attributes["href"] or "" for tag, attributes in page().elements if tag == "a" and "href" in attributes]
-    ids = {attributes.get("id") for _, attributes in page().elements}
+    links, ids = PAGE.xpath("//a/@href"), PAGE.xpath("//@id")
     assert {"openapi.json", "metrics"} <= set(links)
     for link in links:
         if link.startswith("#"):
@@ -98,31 +69,23 @@ async def test_browsers_are_told_to_be_strict(gateway: httpx.AsyncClient, path: 
 
 
 def test_nothing_is_inline_and_nothing_is_elsewhere() -> None:
-    found = page()
-    assert found.inline == []
-    for tag, attributes in found.elements:
-        assert not [name for name in attributes if name.startswith("on") or name == "style"], (tag, attributes)
+    assert PAGE.xpath("//style | //script[normalize-space()] | //@style | //@*[starts-with(name(), 'on')]") == []
     for path in STATIC.iterdir():
         # A namespace is a name and no address.
         text = re.sub(r"http://www\.w3\.org/2000/svg", "", path.read_text(encoding="utf-8"))
         assert not re.search(r"https?://|//[a-z]+\.[a-z]", text), path.name
 
 
-def test_no_script_makes_markup_of_text() -> None:
-    assert [name for name in SCRIPTS if re.search(SINKS, (STATIC / name).read_text(encoding="utf-8"))] == []
-
-
-def test_one_module_parses_html_and_never_to_show_it() -> None:
-    parsing = [name for name in SCRIPTS if "DOMParser" in (STATIC / name).read_text(encoding="utf-8")]
-    assert parsing == ["page-text.js"]
+def test_no_script_makes_markup_of_text_and_one_parses_html_and_never_to_show_it() -> None:
+    texts = {name: (STATIC / name).read_text(encoding="utf-8") for name in SCRIPTS}
+    assert [name for name, text in texts.items() if re.search(SINKS, text)] == []
+    assert [name for name, text in texts.items() if "DOMParser" in text] == ["page-text.js"]
 
 
 def test_every_field_has_a_label() -> None:
-    elements = page().elements
-    labels = {attributes.get("for") for tag, attributes in elements if tag == "label"}
-    fields = [attributes for tag, attributes in elements if tag in ("input", "select", "textarea")]
+    fields = PAGE.xpath("//input | //select | //textarea")
     assert fields
-    assert [field["id"] for field in fields if field["id"] not in labels] == []
+    assert [field.get("id") for field in fields if field.get("id") not in PAGE.xpath("//label/@for")] == []
 
 
 async def test_what_a_browser_has_is_not_sent_again(gateway: httpx.AsyncClient) -> None:
@@ -150,14 +113,14 @@ OUT = """nothing.js ../app.py %2e%2e/app.py ..%2f..%2fapp.py ..%5capp.py %2fetc%
 app.js%00.png"""
 
 
-@pytest.mark.parametrize("path", [*OUT.split(), ""])
-async def test_no_path_leads_out(gateway: httpx.AsyncClient, path: str) -> None:
-    # As it stands: the client would tidy it up.
-    request = httpx.Request("GET", httpx.URL("http://gateway", raw_path=f"/page/{path}".encode()))
-    reply = await gateway.send(request)
-    assert reply.status_code in (404, 307), reply.text[:200]
-    assert "import" not in reply.text
-    assert "root:" not in reply.text
+async def test_no_path_leads_out(gateway: httpx.AsyncClient) -> None:
+    for path in (*OUT.split(), ""):
+        # As it stands: the client would tidy it up.
+        request = httpx.Request("GET", httpx.URL("http://gateway", raw_path=f"/page/{path}".encode()))
+        reply = await gateway.send(request)
+        assert reply.status_code in (404, 307), (path, reply.text[:200])
+        assert "import" not in reply.text, path
+        assert "root:" not in reply.text, path
 
 
 async def test_an_example_comes_with_its_pages(gateway: httpx.AsyncClient) -> None:
@@ -167,6 +130,14 @@ async def test_an_example_comes_with_its_pages(gateway: httpx.AsyncClient) -> No
     assert all(isinstance(question, str) and question.endswith("?") for question in questions)
     assert len(pages) == 5
     assert all(name.endswith(".html") and "<html" in html for name, html in pages.items())
+
+
+def test_without_the_demo_there_are_no_examples(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(assets, "DEMO", ("no", "demo"))
+    assert {name: item.content for name, item in assets.examples().items()} == {
+        "examples.json": b"[]",
+        "example-pages.json": b"{}",
+    }
 
 
 async def test_the_api_stays_what_it_was(gateway: httpx.AsyncClient) -> None:
@@ -183,12 +154,6 @@ async def test_a_gateway_can_do_without_it(gateways: Gateways) -> None:
         for path in ("/", "/page/app.js", "/page/reports"):
             assert (await gateway.get(path)).status_code == 404, path
         assert (await gateway.get("/strategies")).status_code == 200
-
-
-async def test_a_head_has_no_body(gateway: httpx.AsyncClient) -> None:
-    reply = await gateway.head("/")
-    assert reply.status_code == 200
-    assert reply.headers["etag"] == (await gateway.get("/")).headers["etag"]
 
 
 async def test_reports_are_listed_and_read(gateways: Gateways, tmp_path: Path) -> None:

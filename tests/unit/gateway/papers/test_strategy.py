@@ -51,15 +51,9 @@ async def test_all_forms_are_searched_and_every_score_is_told(gateway: httpx.Asy
     assert scores == sorted(scores, reverse=True)
     ranks = sorted(paper["scores"][0]["rank"] for paper in response["papers"])
     assert ranks == [1, 2, 3, 4], "of one list"
-
-
-async def test_the_question_is_searched_first_and_the_forms_in_one_call(
-    gateway: httpx.AsyncClient, corner: Corner
-) -> None:
-    await ask(gateway)
     first, second = corner.retriever.requests
-    assert first["queries"] == [QUESTION]
-    assert len(second["queries"]) == 3
+    assert first["queries"] == [response["forms"]["question"]]
+    assert set(second["queries"]) == {response["forms"][form] for form in forms[1:]}
     assert (second["candidates"], second["lists"]) == (150, True)
 
 
@@ -193,26 +187,19 @@ async def test_a_caller_that_leaves_stops_the_generator(corner: Corner) -> None:
         assert corner.generator.running == 0
 
 
-async def test_weights_come_from_a_file(corner: Corner, tmp_path: Any) -> None:
-    file = tmp_path / "weights.json"
-    file.write_text(json.dumps({"weights": {"letters": {"question": 1.0}}}))
-    async with corner.gateway(papers_weights=file) as gateway:
-        response = await ask(gateway)
-    weights = {(score["source"], score["form"]): score["weight"] for score in response["papers"][0]["scores"]}
-    assert {key for key, weight in weights.items() if weight} == {("letters", "question")}
-
-
 @pytest.mark.parametrize(("form", "calls"), [("question", 0), ("answer", 2)])
-async def test_the_generator_is_asked_only_for_what_has_a_weight(
+async def test_weights_come_from_a_file_and_the_generator_is_asked_only_for_what_has_one(
     corner: Corner, tmp_path: Path, form: str, calls: int
 ) -> None:
     file = tmp_path / "weights.json"
-    file.write_text(json.dumps({"weights": {"letters": {"question": 1.0}, "*": {form: 1.0, "keywords": 0.0}}}))
+    weights = {"letters": {"question": 1.0}, "*": {form: 0.5, "keywords": 0.0}, "rescore": {}}
+    file.write_text(json.dumps({"weights": weights}))
     async with corner.gateway(papers_weights=file) as gateway:
         response = await ask(gateway)
+    weighed = {(one["source"], one["form"]): one["weight"] for one in response["papers"][0]["scores"] if one["weight"]}
+    assert weighed == {("letters", "question"): 1.0, ("bm25", form): 0.5}
     assert response["usage"]["llm_calls"] == calls
     assert response["degraded"] == []
-    assert response["papers"]
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import httpx
 from proto.collections import MAX_LISTED, MEDIA_TYPES
 from tests.unit.retriever.collections.process import Retriever, written
 from tests.unit.retriever.formats.files import MAIL, docx, epub, pdf
-from tests.unit.retriever.formats.test_formats import book, deck
+from tests.unit.retriever.formats.test_formats import FILES
 
 NAME = "mixed"
 SETTINGS = {"PRECISION": "fp32", "THREADS": "1", "PAGE_WORKERS": "1", "MAX_DEADLINE_S": "300"}
@@ -38,7 +38,7 @@ def file_of(number: int) -> tuple[str, str, bytes]:
         "epub": epub(f"Ship {number}", line),
         "mail": MAIL.replace(b"repaired", f"repaired for ship {number}".encode()),
     }
-    content = contents.get(kind) or (deck() if kind == "pptx" else book())
+    content = contents.get(kind) or FILES[kind]()
     if number % 10 == 9:
         content = b"\x00" + content[: len(content) // 2]
     return f"{number}.{kind}", KINDS[kind], content

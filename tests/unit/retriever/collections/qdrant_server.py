@@ -17,14 +17,6 @@ from qdrant_client import QdrantClient, models
 
 Handler = Callable[[str, Any], Any]
 
-_DISTANCES = {models.Distance.COSINE: edge.Distance.Cosine, models.Distance.DOT: edge.Distance.Dot}
-_KINDS = {
-    "keyword": edge.PayloadSchemaType.Keyword,
-    "integer": edge.PayloadSchemaType.Integer,
-    "float": edge.PayloadSchemaType.Float,
-    "bool": edge.PayloadSchemaType.Bool,
-}
-
 
 class QdrantServer:
     """Serves `transport`; `requests` are those that came, `broken` answers all with that status, `version` is what
@@ -103,7 +95,9 @@ class QdrantServer:
             str(self._folder / name),
             edge.EdgeConfig(
                 vectors={
-                    encoder: edge.EdgeVectorParams(size=params.size, distance=_DISTANCES[params.distance])
+                    encoder: edge.EdgeVectorParams(
+                        size=params.size, distance=getattr(edge.Distance, params.distance.value)
+                    )
                     for encoder, params in request.vectors.items()
                 },
                 sparse_vectors={
@@ -134,9 +128,8 @@ class QdrantServer:
         request = models.CreateFieldIndex.model_validate(body)
         self._indexes[name][request.field_name] = request.field_schema
         assert isinstance(request.field_schema, str)
-        return self._update(
-            name, edge.UpdateOperation.create_field_index(request.field_name, _KINDS[request.field_schema])
-        )
+        kind = getattr(edge.PayloadSchemaType, request.field_schema.capitalize())
+        return self._update(name, edge.UpdateOperation.create_field_index(request.field_name, kind))
 
     def _upsert(self, name: str, body: Any) -> models.UpdateResult:
         points = [_point(point) for point in models.PointsList.model_validate(body).points]
@@ -234,10 +227,8 @@ def _nearest(query: Any, using: str | None) -> edge.Query:
 
 
 def _filter(condition: models.Filter | None) -> edge.Filter | None:
-    return condition and _conditions(condition)
-
-
-def _conditions(condition: models.Filter) -> edge.Filter:
+    if condition is None:
+        return None
     assert not condition.min_should
     parts = {name: getattr(condition, name) for name in ("must", "should", "must_not")}
     return edge.Filter(**{name: [_condition(item) for item in items] for name, items in parts.items() if items})
@@ -245,7 +236,7 @@ def _conditions(condition: models.Filter) -> edge.Filter:
 
 def _condition(condition: Any) -> Any:
     if isinstance(condition, models.Filter):
-        return _conditions(condition)
+        return _filter(condition)
     if isinstance(condition, models.HasIdCondition):
         return edge.HasIdCondition({str(one) for one in condition.has_id})
     if isinstance(condition, models.IsEmptyCondition):

@@ -100,8 +100,9 @@ async def test_no_more_wait_than_may(tmp_path: Path) -> None:
         await waiting.put("notes", FILES[0])
 
 
-async def test_a_newer_version_takes_the_place_of_one_that_was_given_up(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("how", ["forget", "put"])
+async def test_what_was_given_up_is_deleted_or_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
 ) -> None:
     monkeypatch.setattr(intake, "PAUSES_S", ())
     problems = [Unavailable("the store is away")]
@@ -113,19 +114,14 @@ async def test_a_newer_version_takes_the_place_of_one_that_was_given_up(
         info = waiting.find("notes", "a")
         assert info is not None
         assert info.state == "interrupted"
-        await (await waiting.put("notes", newer)).done.wait()
+        if how == "forget":
+            assert await waiting.forget("notes", "a")
+            assert not await waiting.forget("notes", "a")
+        else:
+            await (await waiting.put("notes", newer)).done.wait()
         assert waiting.find("notes", "a") is None
     assert files_in(tmp_path) == []
-    assert written.files == [newer]
-
-
-async def test_what_was_given_up_is_deleted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(intake, "PAUSES_S", ())
-    async with Intake(Written(lambda _: Unavailable("away")), tmp_path, max_bytes=1_000).running() as waiting:
-        await (await waiting.put("notes", FILES[0])).done.wait()
-        assert await waiting.forget("notes", "a")
-        assert not await waiting.forget("notes", "a")
-    assert files_in(tmp_path) == []
+    assert written.files == [newer][: how == "put"]
 
 
 @pytest.mark.parametrize("how", ["forget", "put"])

@@ -17,7 +17,7 @@ from pyarrow import parquet  # noqa: E402
 from proto.collections import CreateCollection  # noqa: E402
 from services.kit.errors import NotFound  # noqa: E402
 from services.retriever.collections import stages  # noqa: E402
-from services.retriever.collections.documents import File, identify  # noqa: E402
+from services.retriever.collections.documents import File, Version  # noqa: E402
 from services.retriever.collections.errors import CollectionConflict  # noqa: E402
 from services.retriever.collections.schema import EncoderRecord, Schema  # noqa: E402
 from services.retriever.collections.store import ServerStore  # noqa: E402
@@ -103,7 +103,7 @@ def test_each_batch_done_twice_leaves_each_point_once(target: stages.Target, tmp
     payloads = contents(target)
     assert len(payloads) == 1 + len(table["texts"].to_pylist()[1]) > 5
     assert all(payload.get("complete", True) for payload in payloads.values())
-    assert payloads["letter 0"]["digest"] == identify(LETTER).digest
+    assert payloads["letter 0"]["digest"] == Version.of(LETTER).digest
     assert payloads["letter 0"]["fields"] == {"year": 1864}
     assert payloads["letter 0"]["title"] == "Seals"
     assert states(parsed(target, LETTER, BOOK)) == ["unchanged", "unchanged"]
