@@ -6,6 +6,7 @@ from typing import Literal, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field
 from tokenizers import Tokenizer
 
 Floats = NDArray[np.float32]
@@ -15,8 +16,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 
-@dataclass(frozen=True, slots=True)
-class EncoderUsage:
+class EncoderUsage(BaseModel):
     """How to use a model, where its files do not say or say otherwise.
 
     Attributes:
@@ -28,11 +28,13 @@ class EncoderUsage:
         static_passages: whether passages are sums of their tokens' vectors (`StaticPassages`); queries are read whole.
     """
 
+    model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())
+
     pooling: Pooling | None = None
     query_instruction: str | None = None
     passage_instruction: str | None = None
     normalise: bool = True
-    max_length: int = 0
+    max_length: int = Field(0, ge=0, le=131_072)
     static_passages: bool = False
 
 
