@@ -18,7 +18,7 @@ from sklearn.metrics import f1_score
 
 from lab.classifier.measure import Scores, picture, score
 from lab.classifier.readers import held_back, normal, read
-from services.classifier.app import Model, connect, load_model
+from services.classifier.app import Model, in_context, load_model
 from services.classifier.examples import Example, read_questions
 from services.classifier.in_context import Choice, Consistency, InContext
 from services.classifier.settings import ClassifierSettings
@@ -206,7 +206,7 @@ def _false_premises(model: Model, examples: Sequence[Example]) -> list[str]:
 
 
 async def ask_all(
-    in_context: InContext, model: Model, head: str, questions: Sequence[str], say: Say
+    llm: InContext, model: Model, head: str, questions: Sequence[str], say: Say
 ) -> list[Prediction | None]:
     """The LLM's predictions, two questions at a time; None where it failed."""
     items = model.run(questions)
@@ -217,7 +217,7 @@ async def ask_all(
         nonlocal done
         async with gate:
             try:
-                labels = await in_context.classify(questions[index], items[index].vector, allow_s=ASK_S, heads=(head,))
+                labels = await llm.classify(questions[index], items[index].vector, allow_s=ASK_S, heads=(head,))
             except ServiceFailure as failure:
                 say(f"the generator failed: {failure}")
                 return None
@@ -234,7 +234,6 @@ async def _with_llm(
     report: Report, chosen: Sequence[Task], model: Model, settings: ClassifierSettings, sample: int, say: Say
 ) -> None:
     async with http_client() as http:
-        llm = connect(settings, http)
         for name in ("domain, CRAG", "dynamism, FreshQA held back", "question type, CRAG"):
             base = next(task for task in chosen if task.name == name).sample(sample)
             views = [base]
@@ -245,8 +244,9 @@ async def _with_llm(
                 report.rows.append(Row(f"{view.name}, sample", "svm", view.score(by_svm)))
             for how, consistency in VARIANTS:
                 say(f"{name}: in-context, {how} demonstrations, {consistency}")
-                in_context = InContext(llm, model.demonstrations, how=how, consistency=consistency)
-                replies = await ask_all(in_context, model, base.head, base.questions, say)
+                variant = {"classifier_demonstrations": how, "classifier_consistency": consistency}
+                llm = in_context(settings.model_copy(update=variant), http, model.demonstrations)
+                replies = await ask_all(llm, model, base.head, base.questions, say)
                 if missing := sum(prediction is None for prediction in replies):
                     report.notes.append(f"{name}, {how}, {consistency}: no usable reply to {missing} questions.")
                 _compare(report, views, by_svm, replies, f"{how}, {consistency}", model.thresholds)

@@ -26,7 +26,6 @@ from services.kit.client import http_client
 from services.kit.encoder import Encoder
 from services.kit.errors import ServiceFailure
 from services.kit.generator import generator
-from services.kit.llm import LLM
 from services.kit.precision import choose_precision
 from services.kit.telemetry import Metrics
 
@@ -87,8 +86,7 @@ async def post_classify(body: ClassifyRequest, state: CurrentState) -> ClassifyR
     labels, degraded = await _refine(body, batched.result, mode, state)
     metrics = state["metrics"]
     metrics.took("classify", queue=batched.queue_ms, inference=batched.inference_ms)
-    for item in degraded:
-        metrics.degraded.labels("classifier", item.stage, item.reason).inc()
+    metrics.fell_short(degraded)
     modes = set(labels.modes.values())
     return ClassifyResponse(
         classification=above(labels, body.min_domain_certainty).classification(),
@@ -188,17 +186,10 @@ def create_app(
                 max_queue_cost=settings.classifier_queue_tokens,
             )
             await stack.enter_async_context(batcher.running())
-            in_context = InContext(
-                connect(settings, http),
-                model.demonstrations,
-                how=settings.classifier_demonstrations,
-                consistency=settings.classifier_consistency,
-                samples=settings.classifier_samples,
-            )
-            yield State(model=model, batcher=batcher, in_context=in_context, settings=settings, metrics=metrics)
+            llm = in_context(settings, http, model.demonstrations)
+            yield State(model=model, batcher=batcher, in_context=llm, settings=settings, metrics=metrics)
 
     return kit.create_app(
-        service="classifier",
         summary="Domain, dynamism and type of a question, with calibrated certainties.",
         settings=settings,
         lifespan=lifespan,
@@ -208,6 +199,12 @@ def create_app(
     )
 
 
-def connect(settings: ClassifierSettings, http: httpx.AsyncClient) -> LLM:
-    """The generator as a chat model."""
-    return generator(settings, http, breaker=settings.breaker())
+def in_context(settings: ClassifierSettings, http: httpx.AsyncClient, demonstrations: Demonstrations) -> InContext:
+    """The generator as a classifier."""
+    return InContext(
+        generator(settings, http, breaker=settings.breaker()),
+        demonstrations,
+        how=settings.classifier_demonstrations,
+        consistency=settings.classifier_consistency,
+        samples=settings.classifier_samples,
+    )

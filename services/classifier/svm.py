@@ -177,13 +177,13 @@ def tempered(probabilities: Doubles, temperature: float) -> Doubles:
     return np.asarray(powers / powers.sum(axis=1, keepdims=True))
 
 
+@dataclass(frozen=True, slots=True)
 class Svm:
     """All heads, and the name of the encoder on whose vectors they were trained."""
 
-    def __init__(self, heads: Mapping[str, Head], familiarity: Familiarity, encoder: str) -> None:
-        self.heads = heads
-        self.familiarity = familiarity
-        self.encoder = encoder
+    heads: Mapping[str, Head]
+    familiarity: Familiarity
+    encoder: str
 
     def predict(self, questions: Questions) -> list[Labels]:
         """Labels of each question, with calibrated probabilities, outside the training data the frequencies."""

@@ -202,7 +202,6 @@ def create_app(
             yield state
 
     app = kit.create_app(
-        service="gateway",
         summary="Short, grounded, honest answers within 30 seconds.",
         settings=settings,
         lifespan=lifespan,

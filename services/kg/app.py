@@ -155,7 +155,6 @@ def create_app(settings: KgSettings | None = None, *, transport: httpx.AsyncBase
                 serving.graph.close()
 
     return kit.create_app(
-        service="kg",
         summary="Facts of a knowledge graph for a question.",
         settings=settings,
         lifespan=lifespan,

@@ -94,7 +94,6 @@ _TITLES = {
 
 def create_app(
     *,
-    service: str,
     summary: str,
     settings: KitSettings,
     lifespan: Lifespan,
@@ -112,13 +111,14 @@ def create_app(
     Args:
         lifespan: loads and warms the model, and yields the typed state that handlers get by `state_of`.
         ready: the answer of `/readyz`, given without computing anything.
+        metrics: of the service, whose name they have.
         admission: bounds the requests in flight; None bounds none.
         guard: authorises callers; None asks for the mesh's token, if there is one.
         min_deadline_s: the least deadline; 0 where callers are services, which know their time.
         files: routes whose replies are files, which take as long as they are read.
     """
     app = FastAPI(
-        title=f"Cragmesh {service}",
+        title=f"Cragmesh {metrics.service}",
         summary=summary,
         version="1",
         lifespan=_trimmed(lifespan),
@@ -131,7 +131,7 @@ def create_app(
         redirect_slashes=False,
     )
     app.include_router(router)
-    app.include_router(_probes(service, ready, metrics))
+    app.include_router(_probes(ready, metrics))
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http_error)
     app.add_exception_handler(MeshError, _mesh_error)
@@ -174,12 +174,12 @@ def _define_problem(app: FastAPI) -> None:
     app.openapi = openapi  # type: ignore[method-assign]
 
 
-def _probes(service: str, ready: Ready, metrics: Metrics) -> APIRouter:
+def _probes(ready: Ready, metrics: Metrics) -> APIRouter:
     probes = APIRouter(tags=["operations"])
 
     @probes.get("/healthz", summary="Whether the process is alive.")
     async def healthz() -> dict[str, str]:
-        return {"service": service, "status": "alive"}
+        return {"service": metrics.service, "status": "alive"}
 
     @probes.get(
         "/readyz",

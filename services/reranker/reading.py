@@ -2,17 +2,13 @@
 
 import math
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from proto.base import Degradation, StageTiming
 from proto.read import PassageReading, ReadCandidate, ReadRequest, ReadResponse, ReadSpan
 from services.kit import reader as kit
-from services.kit.precision import DtypeSetting, choose_precision
 from services.kit.reader import Reader, Text
-from services.reranker.settings import RerankerSettings
 
-SHIPPED = Path(__file__).parent / "reader"
 # Reserved of the caller's time for the reply: a partial reading is of use, a 504 is not.
 RESERVE_S = 0.15
 
@@ -28,18 +24,6 @@ class Question:
     def chars(self) -> int:
         request = self.request
         return sum(len(request.query) + len(passage.title) + len(passage.text) for passage in request.passages)
-
-
-def load(settings: RerankerSettings) -> Reader:
-    """The reader of the settings.
-
-    Raises:
-        NoReader: its weights are missing, damaged, or for another encoder.
-    """
-    # It runs on ONNX Runtime only, unlike the scorers.
-    dtype: DtypeSetting = settings.precision if settings.precision in ("fp32", "int8") else "auto"
-    precision = choose_precision(dtype, device="cpu", threads=settings.threads, limit=settings.cpu_isa)
-    return Reader(settings.reader_weights or SHIPPED, precision)
 
 
 def run_reader(reader: Reader | None, question: Question) -> list[kit.Reading]:

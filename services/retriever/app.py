@@ -48,8 +48,7 @@ async def post_retrieve(body: RetrieveRequest, state: CurrentState) -> RetrieveR
     repeated = sum(degradation.reason == "duplicate" for degradation in response.degraded)
     misses = len(body.pages) - blank - repeated - response.cached_pages
     metrics.looked_up("page", hits=response.cached_pages, misses=misses)
-    for degradation in response.degraded:
-        metrics.degraded.labels("retriever", "page", degradation.reason).inc()
+    metrics.fell_short(response.degraded)
     return response
 
 
@@ -87,7 +86,6 @@ def create_app(settings: RetrieverSettings | None = None, *, store: Store | None
             yield State(engine=engine, collections=collections, runs=Runs(), metrics=metrics)
 
     return kit.create_app(
-        service="retriever",
         summary="HTML pages in, the passages that may answer a query out; and collections to search.",
         settings=settings,
         lifespan=lifespan,

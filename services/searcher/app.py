@@ -76,7 +76,6 @@ def create_app(
             yield State(searcher=searcher, settings=settings)
 
     return kit.create_app(
-        service="searcher",
         summary="Pages of the web for a question, fetched with care.",
         settings=settings,
         lifespan=lifespan,

@@ -44,16 +44,16 @@ class Call:
     body: dict[str, Any] | None = None
 
 
+@dataclass(frozen=True, kw_only=True)
 class Engine(ABC):
     """One provider's API, for pages in a language (ISO 639-1) and as many hits as `count`."""
 
     # Where it is, reached through the egress proxy; empty for one that stands beside the mesh.
     root: ClassVar[str] = ""
 
-    def __init__(self, *, key: str, language: str, count: int) -> None:
-        self.key = key
-        self.language = language
-        self.count = count
+    key: str
+    language: str
+    count: int
 
     @property
     def headers(self) -> dict[str, str]:
