@@ -20,7 +20,7 @@ from services.kit.precision import DtypeSetting, choose_precision
 from services.kit.reader import NoReader, Reader, Reading
 from services.kit.telemetry import Metrics, log
 from services.reranker.definitions import chosen
-from services.reranker.reading import RESERVE_S, Question, response_of, run_reader
+from services.reranker.reading import RESERVE_S, Question
 from services.reranker.scorers import Pairs, Scorer, build_scorer
 from services.reranker.settings import RerankerSettings
 
@@ -90,10 +90,10 @@ async def post_read(body: ReadRequest, state: CurrentState) -> ReadResponse:
     if reader is None:
         raise Unavailable(state["reader_problem"])
     budget = current_budget.get()
-    question = Question(body, budget.deadline - RESERVE_S if budget else math.inf)
+    question = Question(reader, body, budget.deadline - RESERVE_S if budget else math.inf)
     batched = await state["readings"].submit(question)
     metrics.took("read", queue=batched.queue_ms, inference=batched.inference_ms)
-    response = response_of(body, batched.result, reader, batched.timing)
+    response = question.response(batched.result, batched.timing)
     metrics.fell_short(response.degraded)
     return response
 
@@ -165,7 +165,7 @@ def create_app(settings: RerankerSettings | None = None) -> FastAPI:
         )
         scorer.others_wait = lambda: batcher.queued_cost > 0
         readings: Batcher[Question, list[Reading]] = Batcher(
-            lambda batch: [run_reader(reader, question) for question in batch],
+            lambda batch: [question.read() for question in batch],
             cost=lambda question: question.chars // CHARS_PER_TOKEN,
             max_batch_cost=1,
             max_queue_cost=settings.reader_queue_tokens,

@@ -17,6 +17,7 @@ RESERVE_S = 0.15
 class Question:
     """A request to the reader, with its end on the monotonic clock."""
 
+    reader: Reader
     request: ReadRequest
     until: float = math.inf
 
@@ -25,37 +26,32 @@ class Question:
         request = self.request
         return sum(len(request.query) + len(passage.title) + len(passage.text) for passage in request.passages)
 
+    def read(self) -> list[kit.Reading]:
+        """The readings of the passages, of as many as there is time for."""
+        texts = [Text(passage.text, passage.title) for passage in self.request.passages]
+        return self.reader.read(self.request.query, texts, spans=self.request.spans, until=self.until)
 
-def run_reader(reader: Reader | None, question: Question) -> list[kit.Reading]:
-    """The readings of a request's passages, of as many as there is time for."""
-    if reader is None:
-        raise RuntimeError("there is no reader")
-    request = question.request
-    texts = [Text(passage.text, passage.title) for passage in request.passages]
-    return reader.read(request.query, texts, spans=request.spans, until=question.until)
-
-
-def response_of(request: ReadRequest, readings: list[kit.Reading], reader: Reader, timing: StageTiming) -> ReadResponse:
-    """The reply: spans of each passage, and those of all as candidates."""
-    texts = [passage.text for passage in request.passages]
-    probabilities, nothing = kit.shares(readings)
-    candidates = [
-        ReadCandidate(passage=index, **_span(texts[index], span, probability))
-        for index, reading in enumerate(readings)
-        for span, probability in zip(reading.spans, probabilities[index], strict=True)
-    ]
-    candidates.sort(key=lambda candidate: -candidate.probability)
-    unread = sum(not reading.complete for reading in readings)
-    detail = f"{unread} of {len(readings)} passages were not read to their end"
-    return ReadResponse(
-        model=f"reader/{reader.precision.dtype}",
-        passages=tuple(map(_passage, texts, readings)),
-        candidates=tuple(candidates[: request.spans]),
-        nothing=nothing,
-        threshold=reader.card.threshold,
-        timing=timing,
-        degraded=(Degradation(stage="read", reason="timeout", detail=detail),) if unread else (),
-    )
+    def response(self, readings: list[kit.Reading], timing: StageTiming) -> ReadResponse:
+        """The reply: spans of each passage, and those of all as candidates."""
+        texts = [passage.text for passage in self.request.passages]
+        probabilities, nothing = kit.shares(readings)
+        candidates = [
+            ReadCandidate(passage=index, **_span(texts[index], span, probability))
+            for index, reading in enumerate(readings)
+            for span, probability in zip(reading.spans, probabilities[index], strict=True)
+        ]
+        candidates.sort(key=lambda candidate: -candidate.probability)
+        unread = sum(not reading.complete for reading in readings)
+        detail = f"{unread} of {len(readings)} passages were not read to their end"
+        return ReadResponse(
+            model=f"reader/{self.reader.precision.dtype}",
+            passages=tuple(map(_passage, texts, readings)),
+            candidates=tuple(candidates[: self.request.spans]),
+            nothing=nothing,
+            threshold=self.reader.card.threshold,
+            timing=timing,
+            degraded=(Degradation(stage="read", reason="timeout", detail=detail),) if unread else (),
+        )
 
 
 def _passage(text: str, reading: kit.Reading) -> PassageReading:

@@ -5,7 +5,7 @@ import math
 import pathlib
 import time
 from dataclasses import replace
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -28,6 +28,7 @@ from services.reranker.scorers import (
     _unit,
     build_scorer,
 )
+from services.reranker.settings import ScorerName
 from tests.unit.conftest import FP32
 from tests.unit.reranker.conftest import TINY, saved
 
@@ -239,9 +240,7 @@ def test_what_is_no_number_is_irrelevant() -> None:
     assert _unit([float("nan"), float("inf"), -0.1, 1.5, 0.25]) == [0.0, 0.0, 0.0, 1.0, 0.25]
 
 
-def test_scorers_are_built_by_name() -> None:
-    assert set(SCORERS) == {"late-interaction", "query-likelihood", "cross-encoder", "flag-embedding"}
-    with pytest.raises(ValueError, match=r"'best'.*cross-encoder"):
-        build_scorer("best", model="", precision=FP32, batch_tokens=1)
+def test_every_scorer_of_the_settings_is_one_and_needs_its_model() -> None:
+    assert set(SCORERS) == set(get_args(ScorerName))
     with pytest.raises(ValueError, match="needs CRAGMESH_RERANKER_MODEL"):
         build_scorer("cross-encoder", model="", precision=FP32, batch_tokens=1)
