@@ -116,7 +116,7 @@ def tasks(root: Path) -> list[Task]:
     """The tasks to measure.
 
     Raises:
-        DataError: a file cannot be read.
+        BadLine: a file cannot be read.
     """
     domains = read(root / "crag_kg_qa.jsonl")
     types = read(root / "crag_question_types.jsonl")
@@ -152,7 +152,7 @@ def evaluate(root: Path, out: Path, *, generator: str, sample: int, say: Say) ->
         sample: questions of a task that the LLM is asked.
 
     Raises:
-        DataError: a file cannot be read.
+        BadLine: a file cannot be read.
         ModelError: the model cannot be loaded.
         ValueError: an evaluation question is in the training set.
     """

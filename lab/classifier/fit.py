@@ -34,7 +34,7 @@ def fit(
         sample: validation questions of a head to ask it.
 
     Raises:
-        DataError: a file cannot be read.
+        BadLine: a file cannot be read.
         ValueError: there are too few labels.
         OSError: the folder cannot be written.
     """
