@@ -22,7 +22,7 @@ from uvicorn.protocols.http.auto import AutoHTTPProtocol
 from proto.base import Problem, Readiness
 from services.kit.admission import Admission
 from services.kit.client import JSON
-from services.kit.deadline import DeadlineMiddleware, Guard, mesh_guard, problem_body
+from services.kit.deadline import PROBLEM_TYPE, DeadlineMiddleware, Guard, mesh_guard, problem_body, problem_reply
 from services.kit.errors import MeshError, UnsupportedMediaType
 from services.kit.faults import UNKNOWN, field_errors
 from services.kit.heap import trim
@@ -30,7 +30,6 @@ from services.kit.settings import KitSettings
 from services.kit.telemetry import Metrics, configure_logging, request_id
 from services.kit.tracing import configure_tracing
 
-PROBLEM_TYPE = "application/problem+json"
 SCHEMA_REF = "#/components/schemas/{model}"
 # Time in which clients with kept connections hear that the server will close them.
 CLOSING_S = 2.0
@@ -198,12 +197,8 @@ def _probes(ready: Ready, metrics: Metrics) -> APIRouter:
     return probes
 
 
-def _respond(problem: Problem, headers: dict[str, str] | None = None) -> Response:
-    return Response(problem_body(problem), problem.status, headers, PROBLEM_TYPE)
-
-
 async def _invalid(_: Request, error: Any) -> Response:
-    return _respond(invalid(error))
+    return problem_reply(invalid(error))
 
 
 def invalid(error: RequestValidationError) -> Problem:
@@ -227,8 +222,8 @@ async def _http_error(_: Request, error: Any) -> Response:
     # FastAPI tells nothing but that it could not parse the body.
     for cause, detail in _UNREADABLE.items():
         if isinstance(error.__cause__, cause):
-            return _respond(_unreadable(detail))
-    return _respond(Problem(title=error.detail, status=error.status_code, request_id=request_id()), error.headers)
+            return problem_reply(_unreadable(detail))
+    return problem_reply(Problem(title=error.detail, status=error.status_code, request_id=request_id()), error.headers)
 
 
 def _unreadable(detail: str) -> Problem:
@@ -236,7 +231,7 @@ def _unreadable(detail: str) -> Problem:
 
 
 async def _mesh_error(_: Request, error: Any) -> Response:
-    return _respond(error.problem(request_id()), error.headers)
+    return problem_reply(error.problem(request_id()), error.headers)
 
 
 def _refuse(protocol: Any, _: str) -> None:

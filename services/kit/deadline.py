@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import KW_ONLY, dataclass
 
 import structlog
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from proto.base import Problem
@@ -23,6 +24,7 @@ from services.kit.errors import DeadlineExceeded, MeshError, Unauthorized
 from services.kit.telemetry import REQUEST_ID_HEADER, Metrics, TraceContext, current_trace, log
 from services.kit.tracing import request_span
 
+PROBLEM_TYPE = "application/problem+json"
 # Orchestrators ask these while the service is busy: the event loop answers them alone, and they need no budget.
 PROBES = frozenset({"/healthz", "/readyz", "/metrics"})
 # A context around a request, entered with method, path and headers before the body is read: yields the caller's name,
@@ -123,7 +125,9 @@ class DeadlineMiddleware:
             await self._serve(scope, headers, receive, response)
         except MeshError as error:
             self.metrics.cut_short.labels(self.metrics.service, error.title.lower()).inc()
-            await response.problem(error.problem(response.request_id), error.headers)
+            if response.status is None:
+                problem = problem_reply(error.problem(response.request_id), error.headers)
+                await problem(scope, receive, response.send)
         except ClientGone:
             self.metrics.cut_short.labels(self.metrics.service, "hang-up").inc()
         finally:
@@ -259,15 +263,10 @@ class _Response:
         await self._send(message)
         self._pieces += 1
 
-    async def problem(self, problem: Problem, headers: dict[str, str]) -> None:
-        if self.status is not None:
-            return
-        body = problem_body(problem)
-        start = [(b"content-type", b"application/problem+json"), (b"content-length", str(len(body)).encode())]
-        start += [(key.encode(), value.encode()) for key, value in headers.items()]
-        await self.send({"type": "http.response.start", "status": problem.status, "headers": start})
-        await self.send({"type": "http.response.body", "body": body})
-
 
 def problem_body(problem: Problem) -> bytes:
     return json.dumps(problem.model_dump(mode="json")).encode()
+
+
+def problem_reply(problem: Problem, headers: Mapping[str, str] | None = None) -> Response:
+    return Response(problem_body(problem), problem.status, headers, PROBLEM_TYPE)
