@@ -22,10 +22,6 @@ pytestmark = pytest.mark.anyio
 ASK = [Message("user", "Which city?")]
 
 
-def llm(generator: FakeGenerator) -> LLM:
-    return LLM(ServiceClient("generator", "http://generator", http_client(httpx.ASGITransport(generator.app))))
-
-
 def scripted(reply: Callable[[httpx.Request], httpx.Response], model: str = "m") -> LLM:
     return LLM(ServiceClient("generator", "http://g", http_client(httpx.MockTransport(reply))), model=model)
 
@@ -50,7 +46,7 @@ def replying(content: bytes | dict[str, Any]) -> LLM:
 
 async def test_a_reply_with_its_tokens_and_logprob() -> None:
     generator = FakeGenerator(lambda _: "Paris, France")
-    completion = await llm(generator).chat(ASK, max_tokens=9, allow_s=1, logprobs=True, n=2, temperature=0.7)
+    completion = await generator.llm().chat(ASK, max_tokens=9, allow_s=1, logprobs=True, n=2, temperature=0.7)
     assert completion.text == "Paris, France"
     assert len(completion.samples) == 2
     assert completion.samples[0].logprob == pytest.approx(-0.1)
@@ -61,7 +57,7 @@ async def test_a_reply_with_its_tokens_and_logprob() -> None:
 async def test_an_adapter_is_used_when_served_and_otherwise_the_base_model_which_names_it() -> None:
     generator = FakeGenerator()
     generator.adapters = ["answer"]
-    model = llm(generator)
+    model = generator.llm()
     for adapter, used, missing in (("answer", "answer", ""), ("", "fake", ""), ("kg-api", "fake", "kg-api")):
         completion = await model.chat(ASK, max_tokens=5, allow_s=1, adapter=adapter)
         assert (completion.model, completion.missing_adapter) == (used, missing)
@@ -95,7 +91,7 @@ async def test_an_adapter_unloaded_meanwhile_degrades_to_the_base_model_in_the_s
 
 async def test_an_adapter_loaded_meanwhile_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     generator = FakeGenerator()
-    model = llm(generator)
+    model = generator.llm()
     assert not await model.serves("answer", allow_s=1)
     generator.adapters = ["answer"]
     assert not await model.serves("answer", allow_s=1)
@@ -144,7 +140,7 @@ async def test_a_tokenizer_is_kept_where_another_model_is_served_now() -> None:
 )
 async def test_constraints_travel(constraint: Constraint, field: tuple[str, str]) -> None:
     generator = FakeGenerator(lambda _: '"Paris"' if constraint.json_schema else "Paris")
-    await llm(generator).chat(ASK, max_tokens=5, allow_s=1, constraint=constraint)
+    await generator.llm().chat(ASK, max_tokens=5, allow_s=1, constraint=constraint)
     assert field[1] in generator.requests[0][field[0]]
 
 
@@ -155,7 +151,7 @@ async def test_constraints_travel(constraint: Constraint, field: tuple[str, str]
 )
 async def test_a_server_that_ignores_a_constraint_is_found_out(constraint: Constraint, reply: str) -> None:
     with pytest.raises(BadReply):
-        await llm(FakeGenerator(lambda _: reply)).chat(ASK, max_tokens=5, allow_s=1, constraint=constraint)
+        await FakeGenerator(lambda _: reply).llm().chat(ASK, max_tokens=5, allow_s=1, constraint=constraint)
 
 
 COUNTED = '{"choices": [{"message": {"content": "Yes."}}], "usage": {"prompt_tokens": %d}}'
@@ -197,7 +193,7 @@ async def test_a_probability_above_one_is_one_and_what_is_no_number_is_no_reply(
 
 
 async def test_tokens_are_counted_and_cut_by_the_servers_own_tokenizer() -> None:
-    model = llm(FakeGenerator())
+    model = FakeGenerator().llm()
     text = "one two three four"
     assert await model.count_tokens(text, allow_s=1) == 7
     assert await model.truncate(text, 3, allow_s=1) == ("one two", 3)

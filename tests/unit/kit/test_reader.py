@@ -31,15 +31,14 @@ from services.kit.reader import (
     reading,
     shares,
 )
-from tests.unit.kit.tiny import tiny_model
+from tests.unit.kit.tiny import WIDTH, tiny_model
 
 PRECISION = choose_precision("fp32", device="cpu", threads=1)
-WIDTH = 32
 
 
 @pytest.fixture(scope="module")
 def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tiny_model(tmp_path_factory.mktemp("base") / "tiny", dimension=WIDTH)
+    return tiny_model(tmp_path_factory.mktemp("base") / "tiny")
 
 
 def save(folder: Path, base: Path, tensors: dict[str, Any] | None = None, **card: Any) -> Path:

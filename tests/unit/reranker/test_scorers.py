@@ -30,7 +30,7 @@ from services.reranker.scorers import (
 )
 from services.reranker.settings import ScorerName
 from tests.unit.conftest import FP32
-from tests.unit.reranker.conftest import TINY, saved
+from tests.unit.kit.tiny import TINY, saved
 
 QUERY = "when was K2 first climbed?"
 ANSWER = "K2 was first climbed on 31 July 1954 by Lino Lacedelli and Achille Compagnoni."
@@ -50,9 +50,8 @@ def tiny_cross_encoder(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path
     from transformers import BertConfig, BertForSequenceClassification
 
     torch.manual_seed(3)
-    config = BertConfig(**TINY)
-    config.num_labels = 1
-    return saved(BertForSequenceClassification(config), tmp_path_factory.mktemp("cross-encoder"))
+    model = BertForSequenceClassification(BertConfig(**TINY, num_labels=1))
+    return saved(model, tmp_path_factory.mktemp("cross-encoder"))
 
 
 @pytest.fixture(scope="session")
