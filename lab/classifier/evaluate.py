@@ -185,13 +185,13 @@ def evaluate(root: Path, out: Path, *, generator: str, sample: int, say: Say) ->
 
 
 def _by_svm(model: Model, task: Task) -> list[Prediction]:
-    return [item.labels.heads[task.head] for item in model.run(task.questions)]
+    return [item.labels[task.head] for item in model.run(task.questions)]
 
 
 def _false_premises(model: Model, examples: Sequence[Example]) -> list[str]:
     """F1 of false premises on FreshQA's held-back half, at a threshold chosen on the other half."""
     items = model.run([example.question for example in examples])
-    probabilities = np.array([item.labels.heads["question_type"].probabilities["false_premise"] for item in items])
+    probabilities = np.array([item.labels["question_type"].probabilities["false_premise"] for item in items])
     truth = np.array([example.question_type == "false_premise" for example in examples])
     back = np.array([held_back(example.question) for example in examples])
     best = max(np.arange(0.02, 0.6, 0.02), key=lambda at: f1_score(truth[~back], probabilities[~back] >= at))
@@ -225,7 +225,7 @@ async def ask_all(
                 done += 1
                 if done % 20 == 0:
                     say(f"{done} of {len(questions)}")
-            return labels.heads[head]
+            return labels[head]
 
     return await asyncio.gather(*(ask(index) for index in range(len(questions))))
 

@@ -107,7 +107,7 @@ async def _measured(
     head: str, llm: InContext, model: Model, validation: Sequence[Example], sample: int, progress: Progress
 ) -> float:
     task = evaluate.labelled(head, head, validation).sample(sample)
-    svm = [item.labels.heads[head] for item in model.run(task.questions)]
+    svm = [item.labels[head] for item in model.run(task.questions)]
     replies = await evaluate.ask_all(llm, model, head, task.questions, progress)
     both: list[Prediction] = [ours if theirs is None else theirs for ours, theirs in zip(svm, replies, strict=True)]
     threshold, accuracy = best_threshold(

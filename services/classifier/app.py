@@ -18,7 +18,7 @@ from services.classifier.examples import read_questions
 from services.classifier.in_context import Demonstrations, InContext, candidates, uncertain
 from services.classifier.settings import ClassifierSettings
 from services.classifier.svm import ModelError, Questions, Svm
-from services.classifier.taxonomy import HEADS, Labels, above
+from services.classifier.taxonomy import HEADS, Labels, above, classification
 from services.kit import app as kit
 from services.kit.batcher import Batcher
 from services.kit.budget import Budget, current_budget
@@ -87,10 +87,10 @@ async def post_classify(body: ClassifyRequest, state: CurrentState) -> ClassifyR
     metrics = state["metrics"]
     metrics.took("classify", queue=batched.queue_ms, inference=batched.inference_ms)
     metrics.fell_short(degraded)
-    modes = set(labels.modes.values())
+    modes = {head: prediction.mode for head, prediction in labels.items()}
     return ClassifyResponse(
-        classification=above(labels, body.min_domain_certainty).classification(),
-        mode=modes.pop() if len(modes) == 1 else ", ".join(f"{head} {mode}" for head, mode in labels.modes.items()),
+        classification=classification(above(labels, body.min_domain_certainty)),
+        mode=modes["domain"] if len({*modes.values()}) == 1 else ", ".join(map(" ".join, modes.items())),
         degraded=degraded,
         timing=batched.timing,
     )
@@ -114,7 +114,7 @@ async def _refine(
         replies = await state["in_context"].classify(body.query, result.vector, allow_s=allow_s, heads=heads)
     except ServiceFailure as failure:
         return result.labels, (Degradation(stage=failure.service, reason=failure.reason, detail=failure.detail[:500]),)
-    return Labels({**result.labels.heads, **replies.heads}, {**result.labels.modes, **replies.modes}), ()
+    return {**result.labels, **replies}, ()
 
 
 async def _ready(request: Request) -> Readiness:

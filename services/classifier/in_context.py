@@ -97,7 +97,7 @@ class InContext:
             ServiceFailure: no usable reply within the allowance.
         """
         predictions = await all_of(self._predict(head, query, vector, allow_s) for head in heads)
-        return Labels(dict(zip(heads, predictions, strict=True)), dict.fromkeys(heads, MODE))
+        return dict(zip(heads, predictions, strict=True))
 
     def messages(self, head: str, query: str, vector: NDArray[np.float32] | None) -> list[Message]:
         """The prompt: the static part first, the question last."""
@@ -126,7 +126,7 @@ def by_vote(completion: Completion, labels: Sequence[str], votes: int) -> Predic
     counts = Counter(sample.text for sample in completion.samples)
     missing = max(0, votes - len(completion.samples)) / len(labels)
     total = max(votes, len(completion.samples))
-    return Prediction({label: (counts[label] + missing) / total for label in labels})
+    return Prediction({label: (counts[label] + missing) / total for label in labels}, MODE)
 
 
 def by_logprob(completion: Completion, labels: Sequence[str]) -> Prediction:
@@ -139,9 +139,9 @@ def by_logprob(completion: Completion, labels: Sequence[str]) -> Prediction:
     certainty = math.exp(min(0.0, sum(sample.token_logprobs))) if sample.token_logprobs else 1 / len(labels)
     certainty = max(certainty, 1 / len(labels))
     rest = (1 - certainty) / (len(labels) - 1)
-    return Prediction({label: certainty if label == sample.text else rest for label in labels})
+    return Prediction({label: certainty if label == sample.text else rest for label in labels}, MODE)
 
 
 def uncertain(labels: Labels, thresholds: Mapping[str, float]) -> list[str]:
     """Heads whose certainty is below their threshold; `auto` asks the LLM about them."""
-    return [head for head, prediction in labels.heads.items() if prediction.certainty < thresholds[head]]
+    return [head for head, prediction in labels.items() if prediction.certainty < thresholds[head]]

@@ -195,8 +195,8 @@ class Svm:
             mixed = trust[:, None] * head.probabilities(questions) + (1 - trust)[:, None] * head.priors
             for row, probabilities in zip(rows, mixed, strict=True):
                 by_label = dict(zip(head.labels, map(float, probabilities), strict=True))
-                row[name] = Prediction({label: by_label.get(label, 0.0) for label in HEADS[name]})
-        return [Labels(row, dict.fromkeys(row, MODE)) for row in rows]
+                row[name] = Prediction({label: by_label.get(label, 0.0) for label in HEADS[name]}, MODE)
+        return list[Labels](rows)
 
     def save(self, path: Path) -> None:
         """Replace an .npz file, whole or not at all."""

@@ -169,8 +169,8 @@ async def test_prompts_end_with_the_question_after_five_demonstrations() -> None
     generator = FakeGenerator(says(domain="music"))
     nearest = InContext(generator.llm(), demonstrations, how="nearest", consistency="vote", samples=3)
     result = await nearest.classify("who?", vectors[7], allow_s=5, heads=("domain",))
-    assert result.heads["domain"].label == "music"
-    assert result.heads["domain"].certainty == 1
+    assert result["domain"].label == "music"
+    assert result["domain"].certainty == 1
     body = generator.requests[0]
     assert (body["n"], body["temperature"] > 0) == (3, True)
     users = [message["content"] for message in body["messages"] if message["role"] == "user"]

@@ -50,7 +50,7 @@ def tiny_cross_encoder(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path
     from transformers import BertConfig, BertForSequenceClassification
 
     torch.manual_seed(3)
-    model = BertForSequenceClassification(BertConfig(**TINY, num_labels=1))
+    model = BertForSequenceClassification(BertConfig(**TINY | {"num_labels": 1}))
     return saved(model, tmp_path_factory.mktemp("cross-encoder"))
 
 
