@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict
+from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
 
 _TAG = re.compile(r"<[^<>]{0,200}>")
 
@@ -27,12 +27,18 @@ class Wire(BaseModel):
 
 
 class Hit(Wire):
-    """A page of an engine's reply; each engine reads its own names of the fields, and `published` as it writes it."""
+    """A page of an engine's reply, by the engines' names of the fields; `published` is as the engine writes it."""
 
     url: str
-    title: str = ""
-    snippet: str = ""
-    published: str = ""
+    title: Text = ""
+    snippet: Text = Field("", validation_alias=AliasChoices("content", "description"))
+    published: Text = Field("", validation_alias=AliasChoices("publishedDate", "published_date", "page_age"))
+
+
+class Results(Wire):
+    """A reply, or the part of it that has the hits."""
+
+    results: tuple[Hit, ...]
 
 
 @dataclass(frozen=True, slots=True)

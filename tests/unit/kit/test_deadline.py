@@ -4,14 +4,13 @@ import asyncio
 import contextlib
 import socket
 import tracemalloc
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from types import SimpleNamespace
 from typing import Any
 
 import httpx
 import pytest
-import uvicorn
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.types import Message, Receive, Scope, Send
 
@@ -23,6 +22,7 @@ from services.kit.concurrency import beside
 from services.kit.deadline import READING, DeadlineMiddleware
 from services.kit.errors import Unauthorized
 from services.kit.telemetry import Metrics, current_trace
+from tests.unit.kit.serving import serving, until
 
 pytestmark = pytest.mark.anyio
 
@@ -218,14 +218,6 @@ class Held(App):
         await App()(scope, receive, send)
 
 
-async def until(condition: Callable[[], object]) -> None:
-    async with asyncio.timeout(240):
-        while True:
-            if condition():
-                return
-            await asyncio.sleep(0.001)
-
-
 async def test_admission_refuses_with_retry_after_and_recovers() -> None:
     admission = Admission(1)
     app = Held()
@@ -313,22 +305,6 @@ async def test_a_client_that_is_gone_already_takes_no_place_and_begins_no_work()
     assert (app.began, admission.in_flight) == (0, 0)
 
 
-@asynccontextmanager
-async def listening(app: Any) -> AsyncIterator[tuple[str, int]]:
-    """An application behind a real server, in this very loop: what it has not read yet is in its sockets."""
-    with socket.socket() as bound:
-        bound.bind(("127.0.0.1", 0))
-        config = uvicorn.Config(app, log_config=None, access_log=False, lifespan="off", timeout_graceful_shutdown=1)
-        server = uvicorn.Server(config)
-        serving = asyncio.create_task(server.serve(sockets=[bound]))
-        await until(lambda: server.started)
-        try:
-            yield bound.getsockname()
-        finally:
-            server.should_exit = True
-            await serving
-
-
 @pytest.mark.parametrize("size", [3, 100_000])
 async def test_a_newcomer_is_not_refused_for_those_who_hung_up_before_they_were_heard(
     monkeypatch: pytest.MonkeyPatch, size: int
@@ -347,7 +323,8 @@ async def test_a_newcomer_is_not_refused_for_those_who_hung_up_before_they_were_
 
     admission = Admission(10)
     request = b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: %d\r\n\r\n" % size + b"x" * size
-    async with listening(guarded(app, max_s=60, max_body=size, admission=admission)) as address:
+    mesh = guarded(app, max_s=60, max_body=size, admission=admission)
+    async with serving(mesh, grace_s=1) as (_, address):
         for _ in range(5):
             for _ in range(10):
                 with socket.create_connection(address) as leaving:
