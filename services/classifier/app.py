@@ -8,7 +8,7 @@ from typing import Annotated, TypedDict
 
 import httpx
 import numpy as np
-from fastapi import APIRouter, Depends, FastAPI, Request
+from fastapi import APIRouter, Depends, FastAPI
 from numpy.typing import NDArray
 
 from proto.base import Degradation, Readiness
@@ -117,8 +117,7 @@ async def _refine(
     return {**result.labels, **replies}, ()
 
 
-async def _ready(request: Request) -> Readiness:
-    state: State = await kit.state_of(request)
+async def _ready(state: State) -> Readiness:
     model, trouble = state["model"], state["batcher"].trouble
     precision = model.encoder.precision
     return Readiness(

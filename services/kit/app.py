@@ -6,11 +6,11 @@ import socket
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager
-from typing import Any
+from typing import Annotated, Any
 from urllib.parse import quote
 
 import uvicorn
-from fastapi import APIRouter, FastAPI, Request, Response
+from fastapi import APIRouter, Depends, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from starlette.exceptions import HTTPException
@@ -35,7 +35,7 @@ SCHEMA_REF = "#/components/schemas/{model}"
 CLOSING_S = 2.0
 POLL_S = 0.1
 Lifespan = Callable[[FastAPI], AbstractAsyncContextManager[Mapping[str, Any]]]
-Ready = Callable[[Request], Awaitable[Readiness]]
+Ready = Callable[[Any], Awaitable[Readiness]]
 
 
 async def state_of(request: Request) -> Any:
@@ -109,7 +109,7 @@ def create_app(
 
     Args:
         lifespan: loads and warms the model, and yields the typed state that handlers get by `state_of`.
-        ready: the answer of `/readyz`, given without computing anything.
+        ready: the answer of `/readyz`, by the state, given without computing anything.
         metrics: of the service, whose name they have.
         admission: bounds the requests in flight; None bounds none.
         guard: authorises callers; None asks for the mesh's token, if there is one.
@@ -185,8 +185,8 @@ def _probes(ready: Ready, metrics: Metrics) -> APIRouter:
         summary="Whether the model has answered a warm-up.",
         responses={503: {"model": Readiness, "description": "Not ready; `detail` says why."}},
     )
-    async def readyz(request: Request, response: Response) -> Readiness:
-        readiness = await ready(request)
+    async def readyz(response: Response, state: Annotated[Any, Depends(state_of)]) -> Readiness:
+        readiness = await ready(state)
         response.status_code = 200 if readiness.ready else 503
         return readiness
 

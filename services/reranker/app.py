@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Annotated, TypedDict
 
-from fastapi import APIRouter, Depends, FastAPI, Request
+from fastapi import APIRouter, Depends, FastAPI
 
 from proto.base import Degradation, Readiness
 from proto.read import ReadRequest, ReadResponse
@@ -98,8 +98,7 @@ async def post_read(body: ReadRequest, state: CurrentState) -> ReadResponse:
     return response
 
 
-async def _ready(request: Request) -> Readiness:
-    state: State = await kit.state_of(request)
+async def _ready(state: State) -> Readiness:
     scorer, trouble = state["scorer"], state["batcher"].trouble
     # Without the reader the service is ready, since it still ranks passages.
     reader_problem = state["reader_problem"] or state["readings"].trouble

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Annotated, TypedDict
 
-from fastapi import APIRouter, Depends, FastAPI, Request
+from fastapi import APIRouter, Depends, FastAPI
 
 from proto.base import Readiness
 from proto.retrieve import RetrieveRequest, RetrieveResponse
@@ -55,8 +55,7 @@ async def post_retrieve(body: RetrieveRequest, state: CurrentState) -> RetrieveR
 router.include_router(collections)
 
 
-async def _ready(request: Request) -> Readiness:
-    state: State = await kit.state_of(request)
+async def _ready(state: State) -> Readiness:
     encoder, trouble = state["engine"].encoder, state["runs"].trouble
     precision = encoder.precision
     return Readiness(
