@@ -111,10 +111,9 @@ def create_app(
         lifespan: loads and warms the model, and yields the typed state that handlers get by `state_of`.
         ready: the answer of `/readyz`, by the state, given without computing anything.
         metrics: of the service, whose name they have.
-        admission: bounds the requests in flight; None bounds none.
-        guard: authorises callers; None asks for the mesh's token, if there is one.
+        admission, guard, files: as `DeadlineMiddleware` has them; without a guard the mesh's token is asked for, if
+            there is one.
         min_deadline_s: the least deadline; 0 where callers are services, which know their time.
-        files: routes whose replies are files, which take as long as they are read.
     """
     app = FastAPI(
         title=f"Cragmesh {metrics.service}",

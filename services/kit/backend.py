@@ -17,16 +17,7 @@ R = TypeVar("R")
 
 
 class EncoderUsage(BaseModel):
-    """How to use a model, where its files do not say or say otherwise.
-
-    Attributes:
-        pooling: of token states to a vector; the files' own when None.
-        query_instruction: precedes a query; the files' query prompt when None.
-        passage_instruction: precedes a passage; the files' passage prompt when None.
-        normalise: whether vectors are made unit vectors.
-        max_length: tokens of a text, special ones included; the files' own when 0.
-        static_passages: whether passages are sums of their tokens' vectors (`StaticPassages`); queries are read whole.
-    """
+    """How to use a model, where its files do not say or say otherwise; `encoders.yaml` explains the fields."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())
 

@@ -11,9 +11,10 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol
 
-from services.kit.telemetry import TraceContext
+from services.kit.telemetry import TRACEPARENT_HEADER, TraceContext
 
 if TYPE_CHECKING:
+    from opentelemetry.context import Context
     from opentelemetry.sdk.trace import TracerProvider
     from opentelemetry.sdk.trace.export import SpanExporter
 
@@ -66,7 +67,8 @@ def request_span(trace: TraceContext, name: str) -> Iterator[tuple[TraceContext,
         return
     from opentelemetry.trace import SpanKind
 
-    span = _provider.get_tracer("cragmesh").start_span(name, context=_parent(trace), kind=SpanKind.SERVER)
+    parent = _below(trace, trace.parent_id)
+    span = _provider.get_tracer("cragmesh").start_span(name, context=parent, kind=SpanKind.SERVER)
     context = span.get_span_context()
     inner = replace(
         trace,
@@ -89,7 +91,7 @@ def stage_spans(
     """Spans of a request's stages, each (seconds ago that it began, seconds that it took), with their attributes."""
     if _provider is None or trace is None:
         return
-    now, parent = time.time_ns(), _parent(replace(trace, parent_id=trace.span_id))
+    now, parent = time.time_ns(), _below(trace, trace.span_id)
     for name, (began_s, seconds) in stages.items():
         start = now - int(began_s * 1e9)
         tracer = _provider.get_tracer("cragmesh")
@@ -97,16 +99,10 @@ def stage_spans(
         span.end(end_time=start + int(seconds * 1e9))
 
 
-def _parent(trace: TraceContext):  # type: ignore[no-untyped-def]
-    from opentelemetry import trace as api
+def _below(trace: TraceContext, span_id: str) -> "Context":
+    """The context of a span of the trace; without one, that of a trace that begins."""
     from opentelemetry.context import Context
+    from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
-    if not trace.parent_id:
-        return Context()
-    parent = api.SpanContext(
-        int(trace.trace_id, 16),
-        int(trace.parent_id, 16),
-        is_remote=True,
-        trace_flags=api.TraceFlags(int(trace.flags, 16)),
-    )
-    return api.set_span_in_context(api.NonRecordingSpan(parent), Context())
+    carrier = {TRACEPARENT_HEADER: f"00-{trace.trace_id}-{span_id}-{trace.flags}"}
+    return TraceContextTextMapPropagator().extract(carrier, Context())
