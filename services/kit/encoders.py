@@ -10,7 +10,7 @@ import yaml
 from pydantic import Field, TypeAdapter, ValidationError
 
 from services.kit.encoder import Encoder, EncoderUsage
-from services.kit.precision import DtypeSetting, Precision, choose_precision
+from services.kit.precision import BYTES, DtypeSetting, Precision, choose_precision
 from services.kit.telemetry import log
 
 MIB = 1024 * 1024
@@ -126,7 +126,7 @@ class EncoderPool:
             precision = self._choose(definition.precision, definition.model)
         except ValueError as error:
             raise EncoderFailure(f"the encoder {name} cannot be loaded: {_one_line(error)}") from error
-        expected = definition.parameters * precision.itemsize
+        expected = definition.parameters * BYTES[precision.dtype]
         if expected > self._max_bytes:
             raise EncoderFailure(
                 f"the encoder {name} needs {expected // MIB:,} MiB in {precision.dtype}, of the "
