@@ -18,7 +18,7 @@ from sklearn.metrics import f1_score
 
 from lab.classifier.measure import Scores, picture, score
 from lab.classifier.readers import held_back, normal, read
-from services.classifier.app import Model, connect, load_model
+from services.classifier.app import Model, in_context, load_model
 from services.classifier.examples import Example, read_questions
 from services.classifier.in_context import Choice, Consistency, InContext
 from services.classifier.settings import ClassifierSettings
@@ -116,7 +116,7 @@ def tasks(root: Path) -> list[Task]:
     """The tasks to measure.
 
     Raises:
-        DataError: a file cannot be read.
+        BadLine: a file cannot be read.
     """
     domains = read(root / "crag_kg_qa.jsonl")
     types = read(root / "crag_question_types.jsonl")
@@ -152,7 +152,7 @@ def evaluate(root: Path, out: Path, *, generator: str, sample: int, say: Say) ->
         sample: questions of a task that the LLM is asked.
 
     Raises:
-        DataError: a file cannot be read.
+        BadLine: a file cannot be read.
         ModelError: the model cannot be loaded.
         ValueError: an evaluation question is in the training set.
     """
@@ -185,13 +185,13 @@ def evaluate(root: Path, out: Path, *, generator: str, sample: int, say: Say) ->
 
 
 def _by_svm(model: Model, task: Task) -> list[Prediction]:
-    return [item.labels.heads[task.head] for item in model.run(task.questions)]
+    return [item.labels[task.head] for item in model.run(task.questions)]
 
 
 def _false_premises(model: Model, examples: Sequence[Example]) -> list[str]:
     """F1 of false premises on FreshQA's held-back half, at a threshold chosen on the other half."""
     items = model.run([example.question for example in examples])
-    probabilities = np.array([item.labels.heads["question_type"].probabilities["false_premise"] for item in items])
+    probabilities = np.array([item.labels["question_type"].probabilities["false_premise"] for item in items])
     truth = np.array([example.question_type == "false_premise" for example in examples])
     back = np.array([held_back(example.question) for example in examples])
     best = max(np.arange(0.02, 0.6, 0.02), key=lambda at: f1_score(truth[~back], probabilities[~back] >= at))
@@ -206,7 +206,7 @@ def _false_premises(model: Model, examples: Sequence[Example]) -> list[str]:
 
 
 async def ask_all(
-    in_context: InContext, model: Model, head: str, questions: Sequence[str], say: Say
+    llm: InContext, model: Model, head: str, questions: Sequence[str], say: Say
 ) -> list[Prediction | None]:
     """The LLM's predictions, two questions at a time; None where it failed."""
     items = model.run(questions)
@@ -217,7 +217,7 @@ async def ask_all(
         nonlocal done
         async with gate:
             try:
-                labels = await in_context.classify(questions[index], items[index].vector, allow_s=ASK_S, heads=(head,))
+                labels = await llm.classify(questions[index], items[index].vector, allow_s=ASK_S, heads=(head,))
             except ServiceFailure as failure:
                 say(f"the generator failed: {failure}")
                 return None
@@ -225,7 +225,7 @@ async def ask_all(
                 done += 1
                 if done % 20 == 0:
                     say(f"{done} of {len(questions)}")
-            return labels.heads[head]
+            return labels[head]
 
     return await asyncio.gather(*(ask(index) for index in range(len(questions))))
 
@@ -234,7 +234,6 @@ async def _with_llm(
     report: Report, chosen: Sequence[Task], model: Model, settings: ClassifierSettings, sample: int, say: Say
 ) -> None:
     async with http_client() as http:
-        llm = connect(settings, http)
         for name in ("domain, CRAG", "dynamism, FreshQA held back", "question type, CRAG"):
             base = next(task for task in chosen if task.name == name).sample(sample)
             views = [base]
@@ -245,8 +244,9 @@ async def _with_llm(
                 report.rows.append(Row(f"{view.name}, sample", "svm", view.score(by_svm)))
             for how, consistency in VARIANTS:
                 say(f"{name}: in-context, {how} demonstrations, {consistency}")
-                in_context = InContext(llm, model.demonstrations, how=how, consistency=consistency)
-                replies = await ask_all(in_context, model, base.head, base.questions, say)
+                variant = {"classifier_demonstrations": how, "classifier_consistency": consistency}
+                llm = in_context(settings.model_copy(update=variant), http, model.demonstrations)
+                replies = await ask_all(llm, model, base.head, base.questions, say)
                 if missing := sum(prediction is None for prediction in replies):
                     report.notes.append(f"{name}, {how}, {consistency}: no usable reply to {missing} questions.")
                 _compare(report, views, by_svm, replies, f"{how}, {consistency}", model.thresholds)

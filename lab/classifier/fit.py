@@ -10,7 +10,7 @@ from lab.classifier import evaluate
 from lab.classifier.measure import picture
 from lab.classifier.readers import held_back, normal, read
 from lab.classifier.train import ASSUMED, Progress, Trained, best_threshold, card, fit_temperature, train
-from services.classifier.app import Model, connect
+from services.classifier.app import Model, in_context
 from services.classifier.examples import QUESTIONS, Example, read_questions
 from services.classifier.in_context import Demonstrations, InContext, candidates
 from services.classifier.settings import ClassifierSettings
@@ -34,7 +34,7 @@ def fit(
         sample: validation questions of a head to ask it.
 
     Raises:
-        DataError: a file cannot be read.
+        BadLine: a file cannot be read.
         ValueError: there are too few labels.
         OSError: the folder cannot be written.
     """
@@ -94,35 +94,28 @@ def _thresholds(
     async def measure() -> dict[str, float]:
         thresholds = {}
         async with http_client() as http:
-            llm = connect(configured, http)
-            in_context = InContext(
-                llm,
-                model.demonstrations,
-                how=configured.classifier_demonstrations,
-                consistency=configured.classifier_consistency,
-                samples=configured.classifier_samples,
-            )
+            llm = in_context(configured, http, model.demonstrations)
             for head in HEADS:
                 progress(f"{head}: asking the generator {sample} validation questions")
-                thresholds[head] = await _measured(head, in_context, model, trained.validation, sample, progress)
+                thresholds[head] = await _measured(head, llm, model, trained.validation, sample, progress)
         return thresholds
 
     return asyncio.run(measure()), f"the accuracy of SVM and LLM together on {sample} validation questions a head"
 
 
 async def _measured(
-    head: str, in_context: InContext, model: Model, validation: Sequence[Example], sample: int, progress: Progress
+    head: str, llm: InContext, model: Model, validation: Sequence[Example], sample: int, progress: Progress
 ) -> float:
     task = evaluate.labelled(head, head, validation).sample(sample)
-    svm = [item.labels.heads[head] for item in model.run(task.questions)]
-    replies = await evaluate.ask_all(in_context, model, head, task.questions, progress)
-    llm: list[Prediction] = [ours if theirs is None else theirs for ours, theirs in zip(svm, replies, strict=True)]
+    svm = [item.labels[head] for item in model.run(task.questions)]
+    replies = await evaluate.ask_all(llm, model, head, task.questions, progress)
+    both: list[Prediction] = [ours if theirs is None else theirs for ours, theirs in zip(svm, replies, strict=True)]
     threshold, accuracy = best_threshold(
         [prediction.certainty for prediction in svm],
         [prediction.label == label for prediction, label in zip(svm, task.truth, strict=True)],
-        [prediction.label == label for prediction, label in zip(llm, task.truth, strict=True)],
+        [prediction.label == label for prediction, label in zip(both, task.truth, strict=True)],
     )
-    alone = task.score(svm).accuracy, task.score(llm).accuracy
+    alone = task.score(svm).accuracy, task.score(both).accuracy
     progress(f"{head}: SVM {alone[0]:.3f}, LLM {alone[1]:.3f}, together {accuracy:.3f} at {threshold}")
     return threshold
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from services.classifier.examples import DataError, Example
+from services.classifier.examples import Example
 from services.classifier.taxonomy import HEADS
 from services.kit import jsonl
 
@@ -35,14 +35,12 @@ def read(path: Path) -> list[Example]:
     `fact_type`, `false_premise`) or our own. A field that is missing leaves its head without a label.
 
     Raises:
-        DataError: the file cannot be read, or a record has no question.
+        BadLine: the file cannot be read, or a record has no question.
     """
     try:
         return [_example(record, place) for place, record in _records(path)]
-    except jsonl.BadLine as error:
-        raise DataError(str(error)) from error
     except (OSError, EOFError, UnicodeDecodeError, csv.Error) as error:
-        raise DataError(f"{path}: {error}") from error
+        raise jsonl.BadLine(str(path), str(error)) from error
 
 
 def _records(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -58,7 +56,7 @@ def _example(record: Mapping[str, Any], place: str) -> Example:
     official = record.get("crag_official") or {}
     question = str(record.get("query") or record.get("question") or "").strip()
     if not question:
-        raise DataError(f"{place}: no `query` and no `question`")
+        raise jsonl.BadLine(place, "no `query` and no `question`")
     if "fact_type" in record:
         false = str(record.get("false_premise", "")).lower() in ("true", "1")
         return Example(

@@ -8,7 +8,7 @@ from typing import Annotated, TypedDict
 
 import httpx
 import numpy as np
-from fastapi import APIRouter, Depends, FastAPI, Request
+from fastapi import APIRouter, Depends, FastAPI
 from numpy.typing import NDArray
 
 from proto.base import Degradation, Readiness
@@ -18,7 +18,7 @@ from services.classifier.examples import read_questions
 from services.classifier.in_context import Demonstrations, InContext, candidates, uncertain
 from services.classifier.settings import ClassifierSettings
 from services.classifier.svm import ModelError, Questions, Svm
-from services.classifier.taxonomy import HEADS, Labels, above
+from services.classifier.taxonomy import HEADS, Labels, above, classification
 from services.kit import app as kit
 from services.kit.batcher import Batcher
 from services.kit.budget import Budget, current_budget
@@ -26,7 +26,6 @@ from services.kit.client import http_client
 from services.kit.encoder import Encoder
 from services.kit.errors import ServiceFailure
 from services.kit.generator import generator
-from services.kit.llm import LLM
 from services.kit.precision import choose_precision
 from services.kit.telemetry import Metrics
 
@@ -87,12 +86,11 @@ async def post_classify(body: ClassifyRequest, state: CurrentState) -> ClassifyR
     labels, degraded = await _refine(body, batched.result, mode, state)
     metrics = state["metrics"]
     metrics.took("classify", queue=batched.queue_ms, inference=batched.inference_ms)
-    for item in degraded:
-        metrics.degraded.labels("classifier", item.stage, item.reason).inc()
-    modes = set(labels.modes.values())
+    metrics.fell_short(degraded)
+    modes = {head: prediction.mode for head, prediction in labels.items()}
     return ClassifyResponse(
-        classification=above(labels, body.min_domain_certainty).classification(),
-        mode=modes.pop() if len(modes) == 1 else ", ".join(f"{head} {mode}" for head, mode in labels.modes.items()),
+        classification=classification(above(labels, body.min_domain_certainty)),
+        mode=modes["domain"] if len({*modes.values()}) == 1 else ", ".join(map(" ".join, modes.items())),
         degraded=degraded,
         timing=batched.timing,
     )
@@ -116,11 +114,10 @@ async def _refine(
         replies = await state["in_context"].classify(body.query, result.vector, allow_s=allow_s, heads=heads)
     except ServiceFailure as failure:
         return result.labels, (Degradation(stage=failure.service, reason=failure.reason, detail=failure.detail[:500]),)
-    return Labels({**result.labels.heads, **replies.heads}, {**result.labels.modes, **replies.modes}), ()
+    return {**result.labels, **replies}, ()
 
 
-async def _ready(request: Request) -> Readiness:
-    state: State = await kit.state_of(request)
+async def _ready(state: State) -> Readiness:
     model, trouble = state["model"], state["batcher"].trouble
     precision = model.encoder.precision
     return Readiness(
@@ -188,17 +185,10 @@ def create_app(
                 max_queue_cost=settings.classifier_queue_tokens,
             )
             await stack.enter_async_context(batcher.running())
-            in_context = InContext(
-                connect(settings, http),
-                model.demonstrations,
-                how=settings.classifier_demonstrations,
-                consistency=settings.classifier_consistency,
-                samples=settings.classifier_samples,
-            )
-            yield State(model=model, batcher=batcher, in_context=in_context, settings=settings, metrics=metrics)
+            llm = in_context(settings, http, model.demonstrations)
+            yield State(model=model, batcher=batcher, in_context=llm, settings=settings, metrics=metrics)
 
     return kit.create_app(
-        service="classifier",
         summary="Domain, dynamism and type of a question, with calibrated certainties.",
         settings=settings,
         lifespan=lifespan,
@@ -208,6 +198,12 @@ def create_app(
     )
 
 
-def connect(settings: ClassifierSettings, http: httpx.AsyncClient) -> LLM:
-    """The generator as a chat model."""
-    return generator(settings, http, breaker=settings.breaker())
+def in_context(settings: ClassifierSettings, http: httpx.AsyncClient, demonstrations: Demonstrations) -> InContext:
+    """The generator as a classifier."""
+    return InContext(
+        generator(settings, http, breaker=settings.breaker()),
+        demonstrations,
+        how=settings.classifier_demonstrations,
+        consistency=settings.classifier_consistency,
+        samples=settings.classifier_samples,
+    )

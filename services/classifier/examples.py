@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from services.kit import jsonl
 
@@ -23,24 +22,6 @@ class Example:
         return str(getattr(self, head))
 
 
-class DataError(ValueError):
-    """The training data cannot be read; the message names the file and the line."""
-
-
-def read_questions(path: Path = QUESTIONS) -> list[Example]:
-    """The training set.
-
-    Raises:
-        DataError: a line is no example.
-    """
-    try:
-        return [_example(record, place) for place, record in jsonl.objects(path)]
-    except jsonl.BadLine as error:
-        raise DataError(str(error)) from error
-
-
-def _example(record: dict[str, Any], place: str) -> Example:
-    try:
-        return Example(**record)
-    except TypeError as error:
-        raise DataError(f"{place}: {error}") from error
+def read_questions() -> list[Example]:
+    """The training set."""
+    return [Example(**record) for _, record in jsonl.objects(QUESTIONS)]

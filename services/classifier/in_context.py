@@ -23,7 +23,7 @@ from services.kit.prompts import PromptFolder
 from services.kit.untrusted import one_line
 
 MODE = "in-context"
-PROMPTS = PromptFolder("services.classifier")
+INSTRUCTIONS = {head: PromptFolder("services.classifier").template(head).template for head in HEADS}
 DEMONSTRATIONS = 5
 # The longest label has five or six tokens.
 MAX_TOKENS = 12
@@ -72,30 +72,21 @@ def candidates(examples: Sequence[Example]) -> list[Example]:
     return first
 
 
+@dataclass(frozen=True, slots=True)
 class InContext:
     """The classifier of the LLM.
 
-    Args:
+    Attributes:
         how: demonstrations are chosen, random ones or the query's nearest neighbours.
         consistency: how certainty is measured.
         samples: replies of a vote.
     """
 
-    def __init__(
-        self,
-        llm: LLM,
-        demonstrations: Demonstrations,
-        *,
-        how: Choice = "nearest",
-        consistency: Consistency = "logprob",
-        samples: int = 5,
-    ) -> None:
-        self._llm = llm
-        self._demonstrations = demonstrations
-        self._how: Choice = how
-        self._consistency = consistency
-        self._samples = samples
-        self._instructions = {head: PROMPTS.template(head).template for head in HEADS}
+    llm: LLM
+    demonstrations: Demonstrations
+    how: Choice = "nearest"
+    consistency: Consistency = "logprob"
+    samples: int = 5
 
     async def classify(
         self, query: str, vector: NDArray[np.float32] | None, *, allow_s: float, heads: Sequence[str] = tuple(HEADS)
@@ -106,28 +97,28 @@ class InContext:
             ServiceFailure: no usable reply within the allowance.
         """
         predictions = await all_of(self._predict(head, query, vector, allow_s) for head in heads)
-        return Labels(dict(zip(heads, predictions, strict=True)), dict.fromkeys(heads, MODE))
+        return dict(zip(heads, predictions, strict=True))
 
     def messages(self, head: str, query: str, vector: NDArray[np.float32] | None) -> list[Message]:
         """The prompt: the static part first, the question last."""
-        messages = [Message("system", self._instructions[head])]
-        for example in self._demonstrations.choose(head, query, vector, self._how):
+        messages = [Message("system", INSTRUCTIONS[head])]
+        for example in self.demonstrations.choose(head, query, vector, self.how):
             messages += [Message("user", example.question), Message("assistant", example.label(head))]
         return [*messages, Message("user", one_line(query))]
 
     async def _predict(self, head: str, query: str, vector: NDArray[np.float32] | None, allow_s: float) -> Prediction:
         labels = HEADS[head]
-        vote = self._consistency == "vote"
-        completion = await self._llm.chat(
+        vote = self.consistency == "vote"
+        completion = await self.llm.chat(
             self.messages(head, query, vector),
             max_tokens=MAX_TOKENS,
             allow_s=allow_s,
             temperature=VOTE_TEMPERATURE if vote else 0.0,
-            n=self._samples if vote else 1,
+            n=self.samples if vote else 1,
             logprobs=not vote,
             constraint=Constraint(choice=labels),
         )
-        return by_vote(completion, labels, self._samples) if vote else by_logprob(completion, labels)
+        return by_vote(completion, labels, self.samples) if vote else by_logprob(completion, labels)
 
 
 def by_vote(completion: Completion, labels: Sequence[str], votes: int) -> Prediction:
@@ -135,7 +126,7 @@ def by_vote(completion: Completion, labels: Sequence[str], votes: int) -> Predic
     counts = Counter(sample.text for sample in completion.samples)
     missing = max(0, votes - len(completion.samples)) / len(labels)
     total = max(votes, len(completion.samples))
-    return Prediction({label: (counts[label] + missing) / total for label in labels})
+    return Prediction({label: (counts[label] + missing) / total for label in labels}, MODE)
 
 
 def by_logprob(completion: Completion, labels: Sequence[str]) -> Prediction:
@@ -148,9 +139,9 @@ def by_logprob(completion: Completion, labels: Sequence[str]) -> Prediction:
     certainty = math.exp(min(0.0, sum(sample.token_logprobs))) if sample.token_logprobs else 1 / len(labels)
     certainty = max(certainty, 1 / len(labels))
     rest = (1 - certainty) / (len(labels) - 1)
-    return Prediction({label: certainty if label == sample.text else rest for label in labels})
+    return Prediction({label: certainty if label == sample.text else rest for label in labels}, MODE)
 
 
 def uncertain(labels: Labels, thresholds: Mapping[str, float]) -> list[str]:
     """Heads whose certainty is below their threshold; `auto` asks the LLM about them."""
-    return [head for head, prediction in labels.heads.items() if prediction.certainty < thresholds[head]]
+    return [head for head, prediction in labels.items() if prediction.certainty < thresholds[head]]

@@ -177,13 +177,13 @@ def tempered(probabilities: Doubles, temperature: float) -> Doubles:
     return np.asarray(powers / powers.sum(axis=1, keepdims=True))
 
 
+@dataclass(frozen=True, slots=True)
 class Svm:
     """All heads, and the name of the encoder on whose vectors they were trained."""
 
-    def __init__(self, heads: Mapping[str, Head], familiarity: Familiarity, encoder: str) -> None:
-        self.heads = heads
-        self.familiarity = familiarity
-        self.encoder = encoder
+    heads: Mapping[str, Head]
+    familiarity: Familiarity
+    encoder: str
 
     def predict(self, questions: Questions) -> list[Labels]:
         """Labels of each question, with calibrated probabilities, outside the training data the frequencies."""
@@ -195,8 +195,8 @@ class Svm:
             mixed = trust[:, None] * head.probabilities(questions) + (1 - trust)[:, None] * head.priors
             for row, probabilities in zip(rows, mixed, strict=True):
                 by_label = dict(zip(head.labels, map(float, probabilities), strict=True))
-                row[name] = Prediction({label: by_label.get(label, 0.0) for label in HEADS[name]})
-        return [Labels(row, dict.fromkeys(row, MODE)) for row in rows]
+                row[name] = Prediction({label: by_label.get(label, 0.0) for label in HEADS[name]}, MODE)
+        return list[Labels](rows)
 
     def save(self, path: Path) -> None:
         """Replace an .npz file, whole or not at all."""

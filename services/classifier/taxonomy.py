@@ -1,7 +1,7 @@
 """The labels of CRAG (section 2) as heads, and a classifier's predictions: a probability for each label."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import get_args
 
 from proto.classify import Classification, Domain, Dynamism, LabelProbability, QuestionType
@@ -24,9 +24,10 @@ Distribution = Mapping[str, float]
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """One head's probabilities, in 0..1, summing to 1; `chosen` overrules the most probable label."""
+    """One head's probabilities, in 0..1, summing to 1, by a mode; `chosen` overrules the most probable label."""
 
     probabilities: Distribution
+    mode: str = ""
     chosen: str = ""
 
     @property
@@ -43,36 +44,33 @@ class Prediction:
         return sum(probability for label, probability in self.probabilities.items() if label in labels)
 
 
-@dataclass(frozen=True, slots=True)
-class Labels:
-    """A classifier's result for a query: a prediction for each of `HEADS`, and the mode that made it."""
+# A classifier's result for a query, by `HEADS`.
+Labels = Mapping[str, Prediction]
 
-    heads: Mapping[str, Prediction]
-    modes: Mapping[str, str] = field(default_factory=dict)
 
-    def classification(self) -> Classification:
-        """The contract's message."""
-        domain, dynamism, question_type = (self.heads[head] for head in HEADS)
-        return Classification.model_validate(
-            {
-                **{head: prediction.label for head, prediction in self.heads.items()},
-                **{f"{head}_certainty": _unit(prediction.certainty) for head, prediction in self.heads.items()},
-                "dynamic_probability": _unit(dynamism.of(DYNAMIC)),
-                "false_premise_probability": _unit(question_type.probabilities.get("false_premise", 0.0)),
-                "domain_probabilities": tuple(
-                    LabelProbability(label=label, probability=_unit(probability))
-                    for label, probability in domain.probabilities.items()
-                ),
-            }
-        )
+def classification(labels: Labels) -> Classification:
+    """The contract's message."""
+    domain, dynamism, question_type = (labels[head] for head in HEADS)
+    return Classification.model_validate(
+        {
+            **{head: prediction.label for head, prediction in labels.items()},
+            **{f"{head}_certainty": _unit(prediction.certainty) for head, prediction in labels.items()},
+            "dynamic_probability": _unit(dynamism.of(DYNAMIC)),
+            "false_premise_probability": _unit(question_type.probabilities.get("false_premise", 0.0)),
+            "domain_probabilities": tuple(
+                LabelProbability(label=label, probability=_unit(probability))
+                for label, probability in domain.probabilities.items()
+            ),
+        }
+    )
 
 
 def above(labels: Labels, certainty: float) -> Labels:
     """The labels, with the domain `open` unless it is more certain than this (WeKnow-RAG: 0.9)."""
-    domain = labels.heads["domain"]
+    domain = labels["domain"]
     if domain.label == OPEN or domain.certainty > certainty:
         return labels
-    return Labels({**labels.heads, "domain": Prediction(domain.probabilities, chosen=OPEN)}, labels.modes)
+    return {**labels, "domain": replace(domain, chosen=OPEN)}
 
 
 def _unit(value: float) -> float:

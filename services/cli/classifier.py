@@ -30,11 +30,11 @@ def train(
     """Train on the project's own questions, validate on templates kept back, and write model and card."""
     # scikit-learn takes seconds to import, which no other command should wait for.
     from lab.classifier.fit import fit
-    from services.classifier.examples import DataError
     from services.classifier.svm import MODEL
+    from services.kit.jsonl import BadLine
 
     folder = to or MODEL.parent
-    with ends(usage=(DataError,), problem=(OSError, ValueError)), err.status("training"):
+    with ends(usage=(BadLine,), problem=(OSError, ValueError)), err.status("training"):
         card = fit(folder, data=data or (), calibrate=calibrate or (), generator=generator, sample=sample, progress=say)
     rows = (
         (head, *(f"{scores[name]:.3f}" for name in ("accuracy", "macro_f1", "ece")), str(card["thresholds"][head]))

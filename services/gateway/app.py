@@ -6,7 +6,7 @@ from functools import partial
 from typing import Annotated, Any
 
 import httpx
-from fastapi import APIRouter, FastAPI, Header, Request
+from fastapi import APIRouter, FastAPI, Header
 from fastapi.responses import StreamingResponse
 from starlette.routing import Route
 
@@ -119,9 +119,8 @@ async def get_services(state: Given) -> Services:
     return await state["health"].services()
 
 
-async def _ready(request: Request) -> Readiness:
+async def _ready(state: State) -> Readiness:
     """The gateway is ready once it has started: it answers, degraded, without its services, and says which are away."""
-    state: State = await kit.state_of(request)
     mesh, settings = state["mesh"], state["settings"]
     dependencies = await mesh.ready(allow_s=READY_S)
     details = (
@@ -202,7 +201,6 @@ def create_app(
             yield state
 
     app = kit.create_app(
-        service="gateway",
         summary="Short, grounded, honest answers within 30 seconds.",
         settings=settings,
         lifespan=lifespan,

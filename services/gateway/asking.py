@@ -21,7 +21,7 @@ from services.gateway.strategies import STRATEGIES, Strategy
 from services.kit import app as kit
 from services.kit.budget import Budget, current_budget
 from services.kit.concurrency import beside
-from services.kit.errors import InvalidRequest, MeshError, UnknownStrategy
+from services.kit.errors import InvalidRequest, MeshError
 from services.kit.telemetry import Metrics, log, request_id
 
 if TYPE_CHECKING:
@@ -63,14 +63,14 @@ def strategy_of(body: AnswerRequest, state: State) -> Strategy:
     """The strategy that a request names, or the default one.
 
     Raises:
-        UnknownStrategy: there is none of that name.
-        InvalidRequest: it ignores an option, so that its answer would pass for an ablation's.
+        InvalidRequest: there is none of that name, or it ignores an option, so that its answer would pass for an
+            ablation's.
         Overloaded: the generator, with the questions in flight, would be too late for it.
     """
     strategy = STRATEGIES.get(body.strategy or state["settings"].default_strategy)
     if strategy is None:
         names = ", ".join(sorted(STRATEGIES))
-        raise UnknownStrategy(
+        raise InvalidRequest(
             "no strategy of that name",
             errors=(FieldError(field="strategy", message="no strategy of that name", limit=f"one of {names}"),),
         )

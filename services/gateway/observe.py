@@ -30,10 +30,7 @@ def observe_stages(metrics: Metrics, run: Run) -> None:
     """Count the stages' times and what was missing, and add a span for each stage."""
     for stage, timing in run.timings.items():
         metrics.took(stage, elapsed=timing.elapsed_ms, queue=timing.queue_ms, inference=timing.inference_ms)
-    for degradation in run.degraded:
-        # A label has few values: a stage without its page's number.
-        metrics.degraded.labels(metrics.service, degradation.stage.partition(":")[0], degradation.reason).inc()
-
+    metrics.fell_short(run.degraded)
     elapsed_s = run.budget.elapsed_ms() / 1000
     stage_spans(
         current_trace.get(),

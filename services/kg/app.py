@@ -6,7 +6,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Annotated, TypedDict
 
 import httpx
-from fastapi import APIRouter, Depends, FastAPI, Request
+from fastapi import APIRouter, Depends, FastAPI
 from sqlalchemy.exc import SQLAlchemyError
 
 from proto.base import FieldError, Readiness
@@ -103,8 +103,7 @@ def _function(function: Function) -> KgFunction:
     )
 
 
-async def _ready(request: Request) -> Readiness:
-    state: State = await kit.state_of(request)
+async def _ready(state: State) -> Readiness:
     serving = state["serving"]
     answers = serving.answers
     detail = serving.graph.store.detail if answers else "the store does not answer"
@@ -155,7 +154,6 @@ def create_app(settings: KgSettings | None = None, *, transport: httpx.AsyncBase
                 serving.graph.close()
 
     return kit.create_app(
-        service="kg",
         summary="Facts of a knowledge graph for a question.",
         settings=settings,
         lifespan=lifespan,

@@ -31,10 +31,6 @@ class BodyTimeout(MeshError):
     status = 408
     title = "Request timeout"
 
-    def __init__(self, detail: str) -> None:
-        # The rest may still come, where the next request is expected.
-        super().__init__(detail, headers={"connection": "close"})
-
 
 class Admission:
     """Bounds the requests in flight, the bodies that arrive, and the bytes of all bodies.
@@ -173,7 +169,9 @@ class Body:
             # No time is left to drain it either.
             self._more = False
             more = f" and what {rate / 1024:.0f} KiB/s add to them" if rate else ""
-            raise BodyTimeout(f"the body did not arrive within {within_s:.1f} s{more}") from None
+            detail = f"the body did not arrive within {within_s:.1f} s{more}"
+            # The rest may still come, where the next request is expected.
+            raise BodyTimeout(detail, headers={"connection": "close"}) from None
 
     async def drain(self) -> None:
         """Read to the end and keep nothing, so that the client of a refused upload sees the refusal and no reset."""

@@ -6,11 +6,11 @@ import socket
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager
-from typing import Any
+from typing import Annotated, Any
 from urllib.parse import quote
 
 import uvicorn
-from fastapi import APIRouter, FastAPI, Request, Response
+from fastapi import APIRouter, Depends, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from starlette.exceptions import HTTPException
@@ -22,7 +22,7 @@ from uvicorn.protocols.http.auto import AutoHTTPProtocol
 from proto.base import Problem, Readiness
 from services.kit.admission import Admission
 from services.kit.client import JSON
-from services.kit.deadline import DeadlineMiddleware, Guard, mesh_guard, problem_body
+from services.kit.deadline import PROBLEM_TYPE, DeadlineMiddleware, Guard, mesh_guard, problem_body, problem_reply
 from services.kit.errors import MeshError, UnsupportedMediaType
 from services.kit.faults import UNKNOWN, field_errors
 from services.kit.heap import trim
@@ -30,13 +30,12 @@ from services.kit.settings import KitSettings
 from services.kit.telemetry import Metrics, configure_logging, request_id
 from services.kit.tracing import configure_tracing
 
-PROBLEM_TYPE = "application/problem+json"
 SCHEMA_REF = "#/components/schemas/{model}"
 # Time in which clients with kept connections hear that the server will close them.
 CLOSING_S = 2.0
 POLL_S = 0.1
 Lifespan = Callable[[FastAPI], AbstractAsyncContextManager[Mapping[str, Any]]]
-Ready = Callable[[Request], Awaitable[Readiness]]
+Ready = Callable[[Any], Awaitable[Readiness]]
 
 
 async def state_of(request: Request) -> Any:
@@ -94,7 +93,6 @@ _TITLES = {
 
 def create_app(
     *,
-    service: str,
     summary: str,
     settings: KitSettings,
     lifespan: Lifespan,
@@ -111,14 +109,14 @@ def create_app(
 
     Args:
         lifespan: loads and warms the model, and yields the typed state that handlers get by `state_of`.
-        ready: the answer of `/readyz`, given without computing anything.
-        admission: bounds the requests in flight; None bounds none.
-        guard: authorises callers; None asks for the mesh's token, if there is one.
+        ready: the answer of `/readyz`, by the state, given without computing anything.
+        metrics: of the service, whose name they have.
+        admission, guard, files: as `DeadlineMiddleware` has them; without a guard the mesh's token is asked for, if
+            there is one.
         min_deadline_s: the least deadline; 0 where callers are services, which know their time.
-        files: routes whose replies are files, which take as long as they are read.
     """
     app = FastAPI(
-        title=f"Cragmesh {service}",
+        title=f"Cragmesh {metrics.service}",
         summary=summary,
         version="1",
         lifespan=_trimmed(lifespan),
@@ -131,7 +129,7 @@ def create_app(
         redirect_slashes=False,
     )
     app.include_router(router)
-    app.include_router(_probes(service, ready, metrics))
+    app.include_router(_probes(ready, metrics))
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http_error)
     app.add_exception_handler(MeshError, _mesh_error)
@@ -174,20 +172,20 @@ def _define_problem(app: FastAPI) -> None:
     app.openapi = openapi  # type: ignore[method-assign]
 
 
-def _probes(service: str, ready: Ready, metrics: Metrics) -> APIRouter:
+def _probes(ready: Ready, metrics: Metrics) -> APIRouter:
     probes = APIRouter(tags=["operations"])
 
     @probes.get("/healthz", summary="Whether the process is alive.")
     async def healthz() -> dict[str, str]:
-        return {"service": service, "status": "alive"}
+        return {"service": metrics.service, "status": "alive"}
 
     @probes.get(
         "/readyz",
         summary="Whether the model has answered a warm-up.",
         responses={503: {"model": Readiness, "description": "Not ready; `detail` says why."}},
     )
-    async def readyz(request: Request, response: Response) -> Readiness:
-        readiness = await ready(request)
+    async def readyz(response: Response, state: Annotated[Any, Depends(state_of)]) -> Readiness:
+        readiness = await ready(state)
         response.status_code = 200 if readiness.ready else 503
         return readiness
 
@@ -198,12 +196,8 @@ def _probes(service: str, ready: Ready, metrics: Metrics) -> APIRouter:
     return probes
 
 
-def _respond(problem: Problem, headers: dict[str, str] | None = None) -> Response:
-    return Response(problem_body(problem), problem.status, headers, PROBLEM_TYPE)
-
-
 async def _invalid(_: Request, error: Any) -> Response:
-    return _respond(invalid(error))
+    return problem_reply(invalid(error))
 
 
 def invalid(error: RequestValidationError) -> Problem:
@@ -227,8 +221,8 @@ async def _http_error(_: Request, error: Any) -> Response:
     # FastAPI tells nothing but that it could not parse the body.
     for cause, detail in _UNREADABLE.items():
         if isinstance(error.__cause__, cause):
-            return _respond(_unreadable(detail))
-    return _respond(Problem(title=error.detail, status=error.status_code, request_id=request_id()), error.headers)
+            return problem_reply(_unreadable(detail))
+    return problem_reply(Problem(title=error.detail, status=error.status_code, request_id=request_id()), error.headers)
 
 
 def _unreadable(detail: str) -> Problem:
@@ -236,7 +230,7 @@ def _unreadable(detail: str) -> Problem:
 
 
 async def _mesh_error(_: Request, error: Any) -> Response:
-    return _respond(error.problem(request_id()), error.headers)
+    return problem_reply(error.problem(request_id()), error.headers)
 
 
 def _refuse(protocol: Any, _: str) -> None:

@@ -6,6 +6,7 @@ from typing import Literal, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field
 from tokenizers import Tokenizer
 
 Floats = NDArray[np.float32]
@@ -15,24 +16,16 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 
-@dataclass(frozen=True, slots=True)
-class EncoderUsage:
-    """How to use a model, where its files do not say or say otherwise.
+class EncoderUsage(BaseModel):
+    """How to use a model, where its files do not say or say otherwise; `encoders.yaml` explains the fields."""
 
-    Attributes:
-        pooling: of token states to a vector; the files' own when None.
-        query_instruction: precedes a query; the files' query prompt when None.
-        passage_instruction: precedes a passage; the files' passage prompt when None.
-        normalise: whether vectors are made unit vectors.
-        max_length: tokens of a text, special ones included; the files' own when 0.
-        static_passages: whether passages are sums of their tokens' vectors (`StaticPassages`); queries are read whole.
-    """
+    model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())
 
     pooling: Pooling | None = None
     query_instruction: str | None = None
     passage_instruction: str | None = None
     normalise: bool = True
-    max_length: int = 0
+    max_length: int = Field(0, ge=0, le=131_072)
     static_passages: bool = False
 
 

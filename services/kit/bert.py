@@ -231,20 +231,18 @@ class _Builder:
         up, bias = self._float(f"{inner}.weight").T, self._float(f"{inner}.bias")
         down = self._float(f"{name}.dense.weight").T
 
-        def half(neurons: slice | NDArray[np.int64], part: str) -> list[str]:
-            names = [f"{inner}.{part}", f"{inner}.bias.{part}", f"{name}.{part}"]
-            arrays = [up[:, neurons], bias[neurons], down[neurons]]
-            return [graph.constant(label, array) for label, array in zip(names, arrays, strict=True)]
+        def in_float32(neurons: slice | NDArray[np.int64], part: str) -> str:
+            rise = graph.constant(f"{inner}.{part}", up[:, neurons])
+            offset = graph.constant(f"{inner}.bias.{part}", bias[neurons])
+            fall = graph.constant(f"{name}.{part}", down[neurons])
+            active = graph.add("BiasGelu", [graph.add("MatMul", [states, rise]), offset], domain=CONTRIB)
+            return graph.add("MatMul", [active, fall])
 
         if not self._int8:
-            weights = half(slice(None), "all")
-            active = graph.add("BiasGelu", [graph.add("MatMul", [states, weights[0]]), weights[1]], domain=CONTRIB)
-            return self._residual(graph.add("MatMul", [active, weights[2]]), states, name)
+            return self._residual(in_float32(slice(None), "all"), states, name)
         largest = np.argsort(-np.abs(down).max(axis=1), kind="stable")
         wide, narrow = np.split(np.asarray(largest, np.int64), [round(len(down) * WIDE_NEURONS)])
-        weights = half(wide, "neurons")
-        active = graph.add("BiasGelu", [graph.add("MatMul", [states, weights[0]]), weights[1]], domain=CONTRIB)
-        beside = graph.add("MatMul", [active, weights[2]])
+        beside = in_float32(wide, "neurons")
         rising = self._from_stream(states, up[:, narrow], inner)
         active = graph.add("BiasGelu", [rising, graph.constant(f"{inner}.bias", bias[narrow])], domain=CONTRIB)
         falling = self._int8_above_floor(active, down[narrow], name)

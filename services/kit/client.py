@@ -104,7 +104,7 @@ class ServiceClient:
         try:
             return reply.model_validate_json(content)
         except ValidationError as error:
-            raise BadReply(self.name, f"{error.error_count()} errors against {reply.__name__}") from error
+            raise BadReply(self.name, f"{error.error_count()} errors in the reply") from error
 
     async def request(
         self, method: str, path: str, body: bytes | None = None, *, allow_s: float, media_type: str = JSON

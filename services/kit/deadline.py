@@ -10,17 +10,21 @@ import hmac
 import json
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import KW_ONLY, dataclass
 
 import structlog
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from proto.base import Problem
 from services.kit.admission import Admission, Body, ClientGone
 from services.kit.budget import DEADLINE_HEADER, Budget, current_budget
+from services.kit.concurrency import beside
 from services.kit.errors import DeadlineExceeded, MeshError, Unauthorized
 from services.kit.telemetry import REQUEST_ID_HEADER, Metrics, TraceContext, current_trace, log
 from services.kit.tracing import request_span
 
+PROBLEM_TYPE = "application/problem+json"
 # Orchestrators ask these while the service is busy: the event loop answers them alone, and they need no budget.
 PROBES = frozenset({"/healthz", "/readyz", "/metrics"})
 # A context around a request, entered with method, path and headers before the body is read: yields the caller's name,
@@ -76,10 +80,11 @@ class _BadDeadline(MeshError):
     title = "Invalid request"
 
 
+@dataclass(frozen=True, slots=True)
 class DeadlineMiddleware:
     """Run a request under a deadline and end it early when its client leaves.
 
-    Args:
+    Attributes:
         max_s: seconds that a request may take; `x-deadline-ms` can lower it to `min_s`.
         max_body: bytes of a request's body.
         admission: bounds the requests in flight, those of `READING` excepted; None bounds none.
@@ -87,26 +92,15 @@ class DeadlineMiddleware:
         files: routes whose replies are files: they may take longer, as long as their clients read.
     """
 
-    def __init__(
-        self,
-        app: ASGIApp,
-        *,
-        metrics: Metrics,
-        max_s: float,
-        min_s: float = 0.0,
-        max_body: int,
-        admission: Admission | None = None,
-        guard: Guard | None = None,
-        files: frozenset[str] = frozenset(),
-    ) -> None:
-        self.app = app
-        self.files = files
-        self.metrics = metrics
-        self.max_s = max_s
-        self.min_s = min_s
-        self.max_body = max_body
-        self.admission = admission
-        self.guard = guard
+    app: ASGIApp
+    _: KW_ONLY
+    metrics: Metrics
+    max_s: float
+    min_s: float = 0.0
+    max_body: int
+    admission: Admission | None = None
+    guard: Guard | None = None
+    files: frozenset[str] = frozenset()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or scope["path"] in PROBES:
@@ -131,7 +125,9 @@ class DeadlineMiddleware:
             await self._serve(scope, headers, receive, response)
         except MeshError as error:
             self.metrics.cut_short.labels(self.metrics.service, error.title.lower()).inc()
-            await response.problem(error.problem(response.request_id), error.headers)
+            if response.status is None:
+                problem = problem_reply(error.problem(response.request_id), error.headers)
+                await problem(scope, receive, response.send)
         except ClientGone:
             self.metrics.cut_short.labels(self.metrics.service, "hang-up").inc()
         finally:
@@ -168,36 +164,23 @@ class DeadlineMiddleware:
                 except MeshError:
                     await body.drain()
                     raise
-                fields = {"caller": caller} if caller else {}
-                with structlog.contextvars.bound_contextvars(**fields):
-                    await self._run(scope, body, receive, response, budget, admission)
+                if caller:
+                    stack.enter_context(structlog.contextvars.bound_contextvars(caller=caller))
+                gone = asyncio.Event()
+                watcher = await stack.enter_async_context(beside(_wait_for_hang_up(receive, gone)))
+                # A client that left before its request was read takes no place, and no work is begun for it.
+                for _ in range(HANG_UP_PASSES):
+                    await asyncio.sleep(0)
+                if watcher.done():
+                    raise ClientGone
+                if admission:
+                    place = admission.place(min(PLACE_S, budget.left()), watcher, scope["path"])
+                    await stack.enter_async_context(place)
+                stack.enter_context(self.metrics.in_flight.labels(self.metrics.service).track_inprogress())
+                await self._handle(scope, body.replay(gone), watcher, response, budget)
         finally:
             body.release()
             current_budget.reset(token)
-
-    async def _run(
-        self,
-        scope: Scope,
-        body: Body,
-        receive: Receive,
-        response: "_Response",
-        budget: Budget,
-        admission: Admission | None,
-    ) -> None:
-        gone = asyncio.Event()
-        watcher = asyncio.ensure_future(_wait_for_hang_up(receive, gone))
-        try:
-            # A client that left before its request was read takes no place, and no work is begun for it.
-            for _ in range(HANG_UP_PASSES):
-                await asyncio.sleep(0)
-            if watcher.done():
-                raise ClientGone
-            wait_s = min(PLACE_S, budget.left())
-            async with admission.place(wait_s, watcher, scope["path"]) if admission else contextlib.nullcontext():
-                with self.metrics.in_flight.labels(self.metrics.service).track_inprogress():
-                    await self._handle(scope, body.replay(gone), watcher, response, budget)
-        finally:
-            await _cancel(watcher)
 
     async def _handle(
         self, scope: Scope, receive: Receive, watcher: "asyncio.Future[None]", response: "_Response", budget: Budget
@@ -223,7 +206,10 @@ class DeadlineMiddleware:
             else:
                 self.metrics.cut_short.labels(self.metrics.service, "deadline in stream").inc()
         finally:
-            await _cancel(handler)
+            handler.cancel()
+            _, stuck = await asyncio.wait({handler}, timeout=CANCEL_GRACE_S)
+            if stuck:
+                log.error("handler ignores cancellation", tasks=1)
 
 
 def announced(headers: Mapping[str, str]) -> int:
@@ -245,13 +231,6 @@ async def _wait_for_hang_up(receive: Receive, gone: asyncio.Event) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
     gone.set()
-
-
-async def _cancel(task: "asyncio.Future[None]") -> None:
-    task.cancel()
-    _, stuck = await asyncio.wait({task}, timeout=CANCEL_GRACE_S)
-    if stuck:
-        log.error("handler ignores cancellation", tasks=1)
 
 
 class _Response:
@@ -284,15 +263,10 @@ class _Response:
         await self._send(message)
         self._pieces += 1
 
-    async def problem(self, problem: Problem, headers: dict[str, str]) -> None:
-        if self.status is not None:
-            return
-        body = problem_body(problem)
-        start = [(b"content-type", b"application/problem+json"), (b"content-length", str(len(body)).encode())]
-        start += [(key.encode(), value.encode()) for key, value in headers.items()]
-        await self.send({"type": "http.response.start", "status": problem.status, "headers": start})
-        await self.send({"type": "http.response.body", "body": body})
-
 
 def problem_body(problem: Problem) -> bytes:
     return json.dumps(problem.model_dump(mode="json")).encode()
+
+
+def problem_reply(problem: Problem, headers: Mapping[str, str] | None = None) -> Response:
+    return Response(problem_body(problem), problem.status, headers, PROBLEM_TYPE)

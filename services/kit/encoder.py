@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from services.kit.backend import Backend, EncoderUsage, Floats, Ints, Pass, Pooling
-from services.kit.precision import TORCH_EXTRA, Precision, choose_precision, has_torch
+from services.kit.precision import TORCH_EXTRA, Precision, has_torch
 from services.kit.static_passages import StaticPassages
 
 __all__ = ["Encoded", "Encoder", "EncoderUsage", "Floats", "Ints", "Pooling", "TokenStates", "bundled_model"]
@@ -78,7 +78,7 @@ class Encoder:
 
     Args:
         model: a folder, a hub name, or empty for the MiniLM that ships in a package.
-        precision: where and in which number format it runs; chosen by `load` when None.
+        precision: where and in which number format it runs.
         batch_tokens: tokens of a batch, padding included; 0 takes the device's default.
         usage: overrides the model's files.
     """
@@ -87,24 +87,17 @@ class Encoder:
         self,
         model: str = "",
         *,
-        precision: Precision | None = None,
+        precision: Precision,
         batch_tokens: int = 0,
         usage: EncoderUsage | None = None,
     ) -> None:
         self.name = pathlib.PurePath(model).name if model else BUNDLED_NAME
         self.usage = usage or EncoderUsage()
+        self.precision = precision
         self._place = model
-        self._precision = precision
         self._batch_tokens = batch_tokens
         self._backend: Backend | None = None
         self._static: StaticPassages | None = None
-
-    @property
-    def precision(self) -> Precision:
-        """Where and how the model runs; a RuntimeError where it is neither loaded nor given."""
-        if self._precision is None:
-            raise RuntimeError("the encoder is not loaded")
-        return self._precision
 
     @property
     def dimension(self) -> int:
@@ -134,31 +127,24 @@ class Encoder:
             ValueError: its tokenizer has no fast form, it has no pooling to change, it is no BERT and int8 is set, or
                 the bundled model's package or torch is missing.
         """
-        if self._precision is None:
-            self._precision = choose_precision(model=self._place)
-        if self._on_onnx_runtime():
+        precision = self.precision
+        exact = precision.dtype == "fp32" and (not self._place or not has_torch())
+        if precision.device == "cpu" and (exact or precision.dtype == "int8"):
             from services.kit.onnx_backend import OnnxBackend
 
             batch_tokens = ONNX_BATCH_TOKENS
-            self._backend = OnnxBackend(self._folder(), self._precision, self.usage)
+            self._backend = OnnxBackend(self._folder(), precision, self.usage)
         else:
-            batch_tokens = CPU_BATCH_TOKENS if self._precision.device == "cpu" else GPU_BATCH_TOKENS
+            batch_tokens = CPU_BATCH_TOKENS if precision.device == "cpu" else GPU_BATCH_TOKENS
             if not has_torch():
-                raise ValueError(f"{self.name} in {self._precision.dtype} needs torch: {TORCH_EXTRA}")
+                raise ValueError(f"{self.name} in {precision.dtype} needs torch: {TORCH_EXTRA}")
             from services.kit.torch_backend import TorchBackend
 
             place = self._place or str(bundled_model())
-            self._backend = TorchBackend(place, self.name, self._precision, self.usage)
-        if self._batch_tokens <= 0:
-            self._batch_tokens = batch_tokens
+            self._backend = TorchBackend(place, self.name, precision, self.usage)
+        self._batch_tokens = self._batch_tokens or batch_tokens
         if self.usage.static_passages:
             self._static = StaticPassages(self._backend)
-
-    def _on_onnx_runtime(self) -> bool:
-        precision = self.precision
-        if precision.device != "cpu" or precision.dtype not in ("fp32", "int8"):
-            return False
-        return precision.dtype == "int8" or not self._place or not has_torch()
 
     def warm_up(self) -> None:
         """Run once through short and long batches, so that the first request does not pay for kernels and memory."""

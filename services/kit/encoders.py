@@ -7,10 +7,10 @@ from importlib import resources
 from pathlib import Path
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 
-from services.kit.encoder import Encoder, EncoderUsage, Pooling
-from services.kit.precision import DtypeSetting, Precision, choose_precision
+from services.kit.encoder import Encoder, EncoderUsage
+from services.kit.precision import BYTES, DtypeSetting, Precision, choose_precision
 from services.kit.telemetry import log
 
 MIB = 1024 * 1024
@@ -24,24 +24,15 @@ class UnknownEncoder(EncoderFailure):
     """No encoder of that name is defined."""
 
 
-class EncoderDefinition(BaseModel):
+class EncoderDefinition(EncoderUsage):
     """One entry of `encoders.yaml`, where the fields are explained."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())
-
     model: str = ""
-    pooling: Pooling | None = None
-    query_instruction: str | None = None
-    passage_instruction: str | None = None
-    normalise: bool = True
-    max_length: int = Field(0, ge=0, le=131_072)
-    static_passages: bool = False
     precision: DtypeSetting = "auto"
     parameters: int = Field(0, ge=0)
 
-    @property
-    def usage(self) -> EncoderUsage:
-        return EncoderUsage(**self.model_dump(exclude={"model", "precision", "parameters"}))
+
+_DEFINITIONS = TypeAdapter(dict[str, EncoderDefinition])
 
 
 def definitions(own: Path | None = None) -> dict[str, EncoderDefinition]:
@@ -62,13 +53,9 @@ def definitions(own: Path | None = None) -> dict[str, EncoderDefinition]:
 
 def _parse(text: str, name: str) -> dict[str, EncoderDefinition]:
     try:
-        entries = yaml.safe_load(text) or {}
+        return _DEFINITIONS.validate_python(yaml.safe_load(text) or {})
     except yaml.YAMLError as error:
         raise ValueError(f"{name} is not YAML: {error}") from error
-    if not isinstance(entries, dict):
-        raise ValueError(f"{name} is not a mapping of names to definitions")
-    try:
-        return {str(key): EncoderDefinition.model_validate(value) for key, value in entries.items()}
     except ValidationError as error:
         raise ValueError(f"{name}: {error}") from error
 
@@ -139,14 +126,14 @@ class EncoderPool:
             precision = self._choose(definition.precision, definition.model)
         except ValueError as error:
             raise EncoderFailure(f"the encoder {name} cannot be loaded: {_one_line(error)}") from error
-        expected = definition.parameters * precision.itemsize
+        expected = definition.parameters * BYTES[precision.dtype]
         if expected > self._max_bytes:
             raise EncoderFailure(
                 f"the encoder {name} needs {expected // MIB:,} MiB in {precision.dtype}, of the "
                 f"{self._max_bytes // MIB:,} MiB that all encoders may take"
             )
         self._make_room(expected)
-        encoder = self._make(definition.model, precision=precision, usage=definition.usage)
+        encoder = self._make(definition.model, precision=precision, usage=definition)
         try:
             encoder.load()
         # A hub's client, tokenizers and torch raise errors of any type; only this encoder's searches are to fail.
@@ -172,7 +159,7 @@ def named(model: str, defined: Mapping[str, EncoderDefinition]) -> tuple[str, En
     A folder goes by its last part, so that a copy of a defined model has its definition's usage.
     """
     name = next((name for name, definition in defined.items() if definition.model == model), Path(model).name)
-    return name, defined[name].usage if name in defined else EncoderUsage()
+    return name, defined.get(name, EncoderUsage())
 
 
 def _one_line(error: Exception) -> str:

@@ -9,7 +9,6 @@ MeshError                    an error with an HTTP status, answered as a problem
   ├── RateLimited            429: one caller asks too often; comes with `Retry-After`
   ├── DeadlineExceeded       504: the caller's time ran out
   ├── InvalidRequest         422: well-formed, and its content is refused
-  │   └── UnknownStrategy    no strategy of that name
   └── Unavailable            503: what the service needs is missing or failed
 ServiceFailure               a call to another service failed; `reason` is the word for `degraded`
   ├── ServiceTimeout         "timeout": no answer within the allowance
@@ -105,10 +104,6 @@ class InvalidRequest(MeshError):
 def refusal(field: str, message: str, limit: str = "") -> InvalidRequest:
     """The refusal of one field."""
     return InvalidRequest(f"{field}: {message}", errors=(FieldError(field=field, message=message, limit=limit),))
-
-
-class UnknownStrategy(InvalidRequest):
-    """No strategy of that name."""
 
 
 class Unavailable(MeshError):

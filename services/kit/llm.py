@@ -12,9 +12,9 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
-from pydantic import Field, JsonValue, ValidationError
+from pydantic import Field, JsonValue
 
 from proto.base import Contract
 from services.kit.budget import Budget
@@ -161,9 +161,6 @@ class _Detokenized(Contract):
     prompt: str
 
 
-_Reply = TypeVar("_Reply", bound=Contract)
-
-
 class LLM:
     """A chat model behind an OpenAI-compatible server.
 
@@ -189,7 +186,7 @@ class LLM:
             ServiceFailure: the server gave no usable answer.
         """
         try:
-            reply = self._parse(Models, await self.client.request("GET", "/v1/models", allow_s=allow_s))
+            reply = self.client.parse(await self.client.request("GET", "/v1/models", allow_s=allow_s), Models)
         except ServiceRejected as error:
             if not self._configured or error.status not in NO_ROUTE:
                 raise
@@ -278,7 +275,7 @@ class LLM:
             await self.models(allow_s=budget.left())
             adapted, body["model"] = False, self.model
             content = await self._post("/v1/chat/completions", body, allow_s=budget.left())
-        reply = self._parse(_ChatReply, content)
+        reply = self.client.parse(content, _ChatReply)
         if any(choice.finish_reason == ABORTED for choice in reply.choices):
             # The engine stopped, and cut the reply anywhere.
             raise ServiceUnavailable(self.client.name, "the reply was aborted")
@@ -306,7 +303,7 @@ class LLM:
             return text, len(tokens)
         body = {"model": self.model, "tokens": tokens[:max_tokens]}
         reply = await self._post("/detokenize", body, allow_s=budget.left())
-        head = self._parse(_Detokenized, reply).prompt
+        head = self.client.parse(reply, _Detokenized).prompt
         # Half a character at the cut comes back as the replacement sign, so the text itself is sliced.
         return text[: len(head.rstrip("\ufffd"))] if text.startswith(head[:200]) else head, max_tokens
 
@@ -331,7 +328,7 @@ class LLM:
         """The tokens; None where the server has no tokenizer of this model, or one that reads other requests."""
         body = {"model": self.model, "prompt": text, "add_special_tokens": False}
         try:
-            tokens = self._parse(_Tokenized, await self._post("/tokenize", body, allow_s=allow_s)).tokens
+            tokens = self.client.parse(await self._post("/tokenize", body, allow_s=allow_s), _Tokenized).tokens
         except BadReply:
             return None
         except ServiceRejected as error:
@@ -343,12 +340,6 @@ class LLM:
 
     async def _post(self, path: str, body: dict[str, Any], *, allow_s: float) -> bytes:
         return await self.client.request("POST", path, json.dumps(body).encode(), allow_s=allow_s)
-
-    def _parse(self, kind: type[_Reply], content: bytes) -> _Reply:
-        try:
-            return kind.model_validate_json(content)
-        except ValidationError as error:
-            raise BadReply(self.client.name, f"{error.error_count()} errors in the reply") from error
 
 
 # Cached, so that it is logged once and not with every question.

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 Dtype = Literal["fp32", "fp16", "bf16", "int8"]
 DtypeSetting = Literal["auto", "fp32", "fp16", "bf16", "int8"]
 
+# Of a weight.
 BYTES: Mapping[Dtype, int] = {"fp32": 4, "fp16": 2, "bf16": 2, "int8": 1}
 TORCH_EXTRA = extras.command("torch")
 # Their drivers' devices show a GPU without the seconds that importing torch takes.
@@ -61,11 +62,6 @@ class Precision:
     reason: str
     measured: Mapping[str, float] = field(default_factory=dict)
     threads: int = 0
-
-    @property
-    def itemsize(self) -> int:
-        """Bytes of a weight."""
-        return BYTES[self.dtype]
 
     @property
     def torch_dtype(self) -> "torch.dtype":

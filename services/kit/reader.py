@@ -224,7 +224,6 @@ class Reader:
         except (OSError, ValueError, KeyError, ValidationError) as error:
             raise NoReader(f"the reader's weights cannot be read: {' '.join(str(error).split())[:300]}") from error
         self._layout = Layout(folder, max_tokens=min(MAX_TOKENS, len(model.positions)))
-        self._words, self._positions, self._second = model.words, model.positions, model.second
         self._graph = Graph(model, precision.threads)
         self.precision = precision
 
@@ -271,10 +270,7 @@ class Reader:
 
     def _run(self, windows: Sequence[Window]) -> list[Floats]:
         """The head's values of each window's tokens, shape (tokens, 3)."""
-        ids, mask, types = padded(windows)
-        embedded = np.asarray(self._words[ids], np.float32) + self._positions[: ids.shape[1]]
-        embedded += types[:, :, None].astype(np.float32) * self._second
-        values = self._graph.run(embedded, mask) @ self._head + self._bias
+        values = self._graph.run(*padded(windows)) @ self._head + self._bias
         return [values[row, : len(window)] for row, window in enumerate(windows)]
 
 

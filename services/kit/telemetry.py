@@ -4,12 +4,14 @@ import logging
 import re
 import secrets
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 
 import structlog
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+
+from proto.base import Degradation
 
 REQUEST_ID_HEADER = "x-request-id"
 TRACEPARENT_HEADER = "traceparent"
@@ -102,6 +104,11 @@ class Metrics:
         """Observe the milliseconds of a stage's parts, such as queue and inference."""
         for part, milliseconds in parts_ms.items():
             self.stage.labels(self.service, stage, part).observe(milliseconds / 1000)
+
+    def fell_short(self, degraded: Iterable[Degradation]) -> None:
+        """Count what was missing; a label has few values: a stage without its page's number."""
+        for item in degraded:
+            self.degraded.labels(self.service, item.stage.partition(":")[0], item.reason).inc()
 
     def looked_up(self, cache: str, *, hits: int, misses: int) -> None:
         """Count look-ups in a cache; both counters exist from the first on, so that a share can be computed."""

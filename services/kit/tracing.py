@@ -11,12 +11,17 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol
 
-from services.kit.telemetry import TraceContext
+from services.kit.telemetry import TRACEPARENT_HEADER, TraceContext
 
 if TYPE_CHECKING:
+    from opentelemetry.context import Context
+    from opentelemetry.sdk.trace import TracerProvider
     from opentelemetry.sdk.trace.export import SpanExporter
 
 Attribute = str | int | float | bool
+
+# None while tracing is off.
+_provider: "TracerProvider | None" = None
 
 
 class Span(Protocol):
@@ -30,97 +35,52 @@ class _Off:
         """Nobody looks."""
 
 
-class Tracing:
-    """Sends one service's spans; the exporter takes finished ones, from a thread of its own."""
-
-    def __init__(self, service: str, exporter: "SpanExporter") -> None:
-        from opentelemetry.sdk.resources import Resource
-        from opentelemetry.sdk.trace import TracerProvider
-        from opentelemetry.sdk.trace.export import BatchSpanProcessor
-
-        # Without a sampler the caller's flag decides, and all requests that begin here are kept.
-        self._provider = TracerProvider(resource=Resource.create({"service.name": f"cragmesh-{service}"}))
-        self._provider.add_span_processor(BatchSpanProcessor(exporter))
-        self._tracer = self._provider.get_tracer("cragmesh")
-
-    @contextlib.contextmanager
-    def request(self, trace: TraceContext, name: str) -> Iterator[tuple[TraceContext, Span]]:
-        """A span around a served request. Calls made under the context that it yields are its children."""
-        from opentelemetry.trace import SpanKind
-
-        span = self._tracer.start_span(name, context=_parent(trace), kind=SpanKind.SERVER)
-        context = span.get_span_context()
-        try:
-            yield (
-                replace(
-                    trace,
-                    trace_id=f"{context.trace_id:032x}",
-                    span_id=f"{context.span_id:016x}",
-                    parent_id="",
-                    flags=f"{context.trace_flags:02x}",
-                ),
-                span,
-            )
-        finally:
-            span.end()
-
-    def stage(self, trace: TraceContext, name: str, *, began_s: float, seconds: float, **attributes: Attribute) -> None:
-        """Record a span below a request's, which began `began_s` seconds ago and took `seconds`."""
-        now = time.time_ns()
-        start = now - int(began_s * 1e9)
-        span = self._tracer.start_span(
-            name, context=_parent(replace(trace, parent_id=trace.span_id)), start_time=start, attributes=attributes
-        )
-        span.end(end_time=start + int(seconds * 1e9))
-
-    def close(self) -> None:
-        """Send the remaining spans."""
-        self._provider.shutdown()
-
-
-def _parent(trace: TraceContext):  # type: ignore[no-untyped-def]
-    from opentelemetry import trace as api
-    from opentelemetry.context import Context
-
-    if not trace.parent_id:
-        return Context()
-    parent = api.SpanContext(
-        int(trace.trace_id, 16),
-        int(trace.parent_id, 16),
-        is_remote=True,
-        trace_flags=api.TraceFlags(int(trace.flags, 16)),
-    )
-    return api.set_span_in_context(api.NonRecordingSpan(parent), Context())
-
-
-_tracing: Tracing | None = None
-
-
 def configure_tracing(service: str, endpoint: str) -> None:
     """Send this process's spans to an OTLP collector over HTTP, if there is an endpoint."""
     if not endpoint:
         return
     from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 
-    use(Tracing(service, OTLPSpanExporter(endpoint=f"{endpoint.rstrip('/')}/v1/traces")))
+    send_spans(service, OTLPSpanExporter(endpoint=f"{endpoint.rstrip('/')}/v1/traces"))
 
 
-def use(tracing: Tracing | None) -> None:
-    """Send this process's spans there from now on; None sends the remaining ones and ends it."""
-    global _tracing
-    if _tracing is not None and tracing is None:
-        _tracing.close()
-    _tracing = tracing
+def send_spans(service: str, exporter: "SpanExporter") -> None:
+    """Give this process's finished spans to an exporter, from a thread of its own; the rest at the process's end."""
+    global _provider
+    from opentelemetry.sdk.resources import Resource
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace.export import BatchSpanProcessor
+
+    # Without a sampler the caller's flag decides, and all requests that begin here are kept.
+    _provider = TracerProvider(resource=Resource.create({"service.name": f"cragmesh-{service}"}))
+    _provider.add_span_processor(BatchSpanProcessor(exporter))
 
 
 @contextlib.contextmanager
 def request_span(trace: TraceContext, name: str) -> Iterator[tuple[TraceContext, Span]]:
-    """See `Tracing.request`; the unchanged context when tracing is off."""
-    if _tracing is None:
+    """A span around a served request. Calls made under the context that it yields are its children.
+
+    The context is unchanged when tracing is off.
+    """
+    if _provider is None:
         yield trace, _Off()
         return
-    with _tracing.request(trace, name) as traced:
-        yield traced
+    from opentelemetry.trace import SpanKind
+
+    parent = _below(trace, trace.parent_id)
+    span = _provider.get_tracer("cragmesh").start_span(name, context=parent, kind=SpanKind.SERVER)
+    context = span.get_span_context()
+    inner = replace(
+        trace,
+        trace_id=f"{context.trace_id:032x}",
+        span_id=f"{context.span_id:016x}",
+        parent_id="",
+        flags=f"{context.trace_flags:02x}",
+    )
+    try:
+        yield inner, span
+    finally:
+        span.end()
 
 
 def stage_spans(
@@ -129,7 +89,20 @@ def stage_spans(
     attributes: Mapping[str, Mapping[str, Attribute]] = MappingProxyType({}),
 ) -> None:
     """Spans of a request's stages, each (seconds ago that it began, seconds that it took), with their attributes."""
-    if _tracing is None or trace is None:
+    if _provider is None or trace is None:
         return
+    now, parent = time.time_ns(), _below(trace, trace.span_id)
     for name, (began_s, seconds) in stages.items():
-        _tracing.stage(trace, name, began_s=began_s, seconds=seconds, **attributes.get(name, {}))
+        start = now - int(began_s * 1e9)
+        tracer = _provider.get_tracer("cragmesh")
+        span = tracer.start_span(name, context=parent, start_time=start, attributes={**attributes.get(name, {})})
+        span.end(end_time=start + int(seconds * 1e9))
+
+
+def _below(trace: TraceContext, span_id: str) -> "Context":
+    """The context of a span of the trace; without one, that of a trace that begins."""
+    from opentelemetry.context import Context
+    from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+
+    carrier = {TRACEPARENT_HEADER: f"00-{trace.trace_id}-{span_id}-{trace.flags}"}
+    return TraceContextTextMapPropagator().extract(carrier, Context())

@@ -4,9 +4,10 @@ import asyncio
 import math
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Annotated, TypedDict
 
-from fastapi import APIRouter, Depends, FastAPI, Request
+from fastapi import APIRouter, Depends, FastAPI
 
 from proto.base import Degradation, Readiness
 from proto.read import ReadRequest, ReadResponse
@@ -15,14 +16,15 @@ from services.kit import app as kit
 from services.kit.batcher import Batcher
 from services.kit.budget import current_budget
 from services.kit.errors import Unavailable
-from services.kit.precision import choose_precision
+from services.kit.precision import DtypeSetting, choose_precision
 from services.kit.reader import NoReader, Reader, Reading
 from services.kit.telemetry import Metrics, log
 from services.reranker.definitions import chosen
-from services.reranker.reading import RESERVE_S, Question, load, response_of, run_reader
+from services.reranker.reading import RESERVE_S, Question
 from services.reranker.scorers import Pairs, Scorer, build_scorer
 from services.reranker.settings import RerankerSettings
 
+SHIPPED_READER = Path(__file__).parent / "reader"
 # English prose; an estimate will do, since it only bounds the queues.
 CHARS_PER_TOKEN = 4
 
@@ -62,9 +64,9 @@ async def post_rerank(body: RerankRequest, state: CurrentState) -> RerankRespons
     metrics = state["metrics"]
     degraded = []
     if unread:
-        metrics.degraded.labels("reranker", "rerank", "timeout").inc()
         detail = f"there was no time to read {unread} of {len(scores)} passages"
         degraded.append(Degradation(stage="rerank", reason="timeout", detail=detail))
+    metrics.fell_short(degraded)
     metrics.took("rerank", queue=batched.queue_ms, inference=batched.inference_ms)
     return RerankResponse(
         model=f"{state['scorer'].name}/{state['scorer'].model}",
@@ -88,17 +90,15 @@ async def post_read(body: ReadRequest, state: CurrentState) -> ReadResponse:
     if reader is None:
         raise Unavailable(state["reader_problem"])
     budget = current_budget.get()
-    question = Question(body, budget.deadline - RESERVE_S if budget else math.inf)
+    question = Question(reader, body, budget.deadline - RESERVE_S if budget else math.inf)
     batched = await state["readings"].submit(question)
     metrics.took("read", queue=batched.queue_ms, inference=batched.inference_ms)
-    response = response_of(body, batched.result, reader, batched.timing)
-    if response.degraded:
-        metrics.degraded.labels("reranker", "read", "timeout").inc()
+    response = question.response(batched.result, batched.timing)
+    metrics.fell_short(response.degraded)
     return response
 
 
-async def _ready(request: Request) -> Readiness:
-    state: State = await kit.state_of(request)
+async def _ready(state: State) -> Readiness:
     scorer, trouble = state["scorer"], state["batcher"].trouble
     # Without the reader the service is ready, since it still ranks passages.
     reader_problem = state["reader_problem"] or state["readings"].trouble
@@ -125,12 +125,15 @@ def _load(settings: RerankerSettings) -> Scorer:
     return scorer
 
 
-def _load_reader(settings: RerankerSettings) -> tuple[Reader | None, str]:
+def load_reader(settings: RerankerSettings) -> tuple[Reader | None, str]:
     """The warm reader, or the reason for its absence."""
     if not settings.reader:
         return None, "CRAGMESH_READER is off"
+    # It runs on ONNX Runtime only, unlike the scorers.
+    dtype: DtypeSetting = settings.precision if settings.precision in ("fp32", "int8") else "auto"
+    precision = choose_precision(dtype, device="cpu", threads=settings.threads, limit=settings.cpu_isa)
     try:
-        reader = load(settings)
+        reader = Reader(settings.reader_weights or SHIPPED_READER, precision)
     except NoReader as error:
         log.warning("no reader", why=str(error))
         return None, str(error)
@@ -146,7 +149,7 @@ def create_app(settings: RerankerSettings | None = None) -> FastAPI:
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[State]:
         scorer = await asyncio.to_thread(_load, settings)
-        reader, reader_problem = await asyncio.to_thread(_load_reader, settings)
+        reader, reader_problem = await asyncio.to_thread(load_reader, settings)
         scorer.reader = reader
 
         def run(batch: Sequence[Pairs]) -> list[Scored]:
@@ -161,7 +164,7 @@ def create_app(settings: RerankerSettings | None = None) -> FastAPI:
         )
         scorer.others_wait = lambda: batcher.queued_cost > 0
         readings: Batcher[Question, list[Reading]] = Batcher(
-            lambda batch: [run_reader(reader, question) for question in batch],
+            lambda batch: [question.read() for question in batch],
             cost=lambda question: question.chars // CHARS_PER_TOKEN,
             max_batch_cost=1,
             max_queue_cost=settings.reader_queue_tokens,
@@ -177,7 +180,6 @@ def create_app(settings: RerankerSettings | None = None) -> FastAPI:
             )
 
     return kit.create_app(
-        service="reranker",
         summary="Passages by relevance to a query, and where they answer it.",
         settings=settings,
         lifespan=lifespan,

@@ -2,17 +2,13 @@
 
 import math
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from proto.base import Degradation, StageTiming
 from proto.read import PassageReading, ReadCandidate, ReadRequest, ReadResponse, ReadSpan
 from services.kit import reader as kit
-from services.kit.precision import DtypeSetting, choose_precision
 from services.kit.reader import Reader, Text
-from services.reranker.settings import RerankerSettings
 
-SHIPPED = Path(__file__).parent / "reader"
 # Reserved of the caller's time for the reply: a partial reading is of use, a 504 is not.
 RESERVE_S = 0.15
 
@@ -21,6 +17,7 @@ RESERVE_S = 0.15
 class Question:
     """A request to the reader, with its end on the monotonic clock."""
 
+    reader: Reader
     request: ReadRequest
     until: float = math.inf
 
@@ -29,49 +26,32 @@ class Question:
         request = self.request
         return sum(len(request.query) + len(passage.title) + len(passage.text) for passage in request.passages)
 
+    def read(self) -> list[kit.Reading]:
+        """The readings of the passages, of as many as there is time for."""
+        texts = [Text(passage.text, passage.title) for passage in self.request.passages]
+        return self.reader.read(self.request.query, texts, spans=self.request.spans, until=self.until)
 
-def load(settings: RerankerSettings) -> Reader:
-    """The reader of the settings.
-
-    Raises:
-        NoReader: its weights are missing, damaged, or for another encoder.
-    """
-    # It runs on ONNX Runtime only, unlike the scorers.
-    dtype: DtypeSetting = settings.precision if settings.precision in ("fp32", "int8") else "auto"
-    precision = choose_precision(dtype, device="cpu", threads=settings.threads, limit=settings.cpu_isa)
-    return Reader(settings.reader_weights or SHIPPED, precision)
-
-
-def run_reader(reader: Reader | None, question: Question) -> list[kit.Reading]:
-    """The readings of a request's passages, of as many as there is time for."""
-    if reader is None:
-        raise RuntimeError("there is no reader")
-    request = question.request
-    texts = [Text(passage.text, passage.title) for passage in request.passages]
-    return reader.read(request.query, texts, spans=request.spans, until=question.until)
-
-
-def response_of(request: ReadRequest, readings: list[kit.Reading], reader: Reader, timing: StageTiming) -> ReadResponse:
-    """The reply: spans of each passage, and those of all as candidates."""
-    texts = [passage.text for passage in request.passages]
-    probabilities, nothing = kit.shares(readings)
-    candidates = [
-        ReadCandidate(passage=index, **_span(texts[index], span, probability))
-        for index, reading in enumerate(readings)
-        for span, probability in zip(reading.spans, probabilities[index], strict=True)
-    ]
-    candidates.sort(key=lambda candidate: -candidate.probability)
-    unread = sum(not reading.complete for reading in readings)
-    detail = f"{unread} of {len(readings)} passages were not read to their end"
-    return ReadResponse(
-        model=f"reader/{reader.precision.dtype}",
-        passages=tuple(map(_passage, texts, readings)),
-        candidates=tuple(candidates[: request.spans]),
-        nothing=nothing,
-        threshold=reader.card.threshold,
-        timing=timing,
-        degraded=(Degradation(stage="read", reason="timeout", detail=detail),) if unread else (),
-    )
+    def response(self, readings: list[kit.Reading], timing: StageTiming) -> ReadResponse:
+        """The reply: spans of each passage, and those of all as candidates."""
+        texts = [passage.text for passage in self.request.passages]
+        probabilities, nothing = kit.shares(readings)
+        candidates = [
+            ReadCandidate(passage=index, **_span(texts[index], span, probability))
+            for index, reading in enumerate(readings)
+            for span, probability in zip(reading.spans, probabilities[index], strict=True)
+        ]
+        candidates.sort(key=lambda candidate: -candidate.probability)
+        unread = sum(not reading.complete for reading in readings)
+        detail = f"{unread} of {len(readings)} passages were not read to their end"
+        return ReadResponse(
+            model=f"reader/{self.reader.precision.dtype}",
+            passages=tuple(map(_passage, texts, readings)),
+            candidates=tuple(candidates[: self.request.spans]),
+            nothing=nothing,
+            threshold=self.reader.card.threshold,
+            timing=timing,
+            degraded=(Degradation(stage="read", reason="timeout", detail=detail),) if unread else (),
+        )
 
 
 def _passage(text: str, reading: kit.Reading) -> PassageReading:

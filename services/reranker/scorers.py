@@ -317,10 +317,8 @@ def build_scorer(name: str, *, model: str, precision: Precision, batch_tokens: i
     """The scorer of that name, not loaded.
 
     Raises:
-        ValueError: there is none, or it needs a model and got none.
+        ValueError: it needs a model and got none.
     """
-    if name not in SCORERS:
-        raise ValueError(f"no scorer is named {name!r}; there are {', '.join(SCORERS)}")
     if not model and name != LateInteraction.name:
         raise ValueError(f"the scorer {name!r} needs CRAGMESH_RERANKER_MODEL")
     return SCORERS[name](model, precision, batch_tokens)

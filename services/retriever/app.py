@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Annotated, TypedDict
 
-from fastapi import APIRouter, Depends, FastAPI, Request
+from fastapi import APIRouter, Depends, FastAPI
 
 from proto.base import Readiness
 from proto.retrieve import RetrieveRequest, RetrieveResponse
@@ -48,16 +48,14 @@ async def post_retrieve(body: RetrieveRequest, state: CurrentState) -> RetrieveR
     repeated = sum(degradation.reason == "duplicate" for degradation in response.degraded)
     misses = len(body.pages) - blank - repeated - response.cached_pages
     metrics.looked_up("page", hits=response.cached_pages, misses=misses)
-    for degradation in response.degraded:
-        metrics.degraded.labels("retriever", "page", degradation.reason).inc()
+    metrics.fell_short(response.degraded)
     return response
 
 
 router.include_router(collections)
 
 
-async def _ready(request: Request) -> Readiness:
-    state: State = await kit.state_of(request)
+async def _ready(state: State) -> Readiness:
     encoder, trouble = state["engine"].encoder, state["runs"].trouble
     precision = encoder.precision
     return Readiness(
@@ -87,7 +85,6 @@ def create_app(settings: RetrieverSettings | None = None, *, store: Store | None
             yield State(engine=engine, collections=collections, runs=Runs(), metrics=metrics)
 
     return kit.create_app(
-        service="retriever",
         summary="HTML pages in, the passages that may answer a query out; and collections to search.",
         settings=settings,
         lifespan=lifespan,

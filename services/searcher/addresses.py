@@ -9,6 +9,7 @@ import contextlib
 import re
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from socket import SOCK_STREAM, gaierror, getaddrinfo
 
@@ -80,24 +81,17 @@ def reachable(address: str, networks: Iterable[Network] = ()) -> bool:
     return judged.is_global and not any(judged in network for network in _SPECIAL)
 
 
+@dataclass(frozen=True, slots=True)
 class Policy:
     """Which URLs and addresses may be reached: domains with those below them, private networks, and ports.
 
     No domain to allow allows all; those to deny may not be reached, whatever is allowed.
     """
 
-    def __init__(
-        self,
-        *,
-        allow: Sequence[str] = (),
-        deny: Sequence[str] = (),
-        networks: Sequence[Network] = (),
-        ports: Sequence[int] = (80, 443),
-    ) -> None:
-        self._allow = allow
-        self._deny = deny
-        self._networks = networks
-        self._ports = ports
+    allow: Sequence[str] = ()
+    deny: Sequence[str] = ()
+    networks: Sequence[Network] = ()
+    ports: Sequence[int] = (80, 443)
 
     def check(self, address: str) -> httpx.URL:
         """A URL that may be reached, as far as its text says; without its fragment.
@@ -116,17 +110,17 @@ class Policy:
             raise Refused(f"{url.scheme or 'no'} scheme")
         if url.userinfo:
             raise Refused("a name or password in the URL")
-        if (url.port or (443 if url.scheme == "https" else 80)) not in self._ports:
+        if (url.port or (443 if url.scheme == "https" else 80)) not in self.ports:
             raise Refused(f"port {url.port}")
         if ":" in host or _NUMERIC.search(host):
             if ":" not in host and not _DOTTED.fullmatch(host):
                 raise Refused("a number for an address")
             self.judge([host])
-        if not self._networks and any(_within(host, domain) for domain in _LOCAL):
+        if not self.networks and any(_within(host, domain) for domain in _LOCAL):
             raise Refused("a name of a private network")
-        if any(_within(host, domain) for domain in self._deny):
+        if any(_within(host, domain) for domain in self.deny):
             raise Refused("a domain that is denied")
-        if self._allow and not any(_within(host, domain) for domain in self._allow):
+        if self.allow and not any(_within(host, domain) for domain in self.allow):
             raise Refused("a domain that is not allowed")
         return url.copy_with(fragment=None)
 
@@ -137,7 +131,7 @@ class Policy:
             Refused: one may not.
         """
         for address in addresses:
-            if not reachable(address, self._networks):
+            if not reachable(address, self.networks):
                 raise Refused("an address that is not public")
 
 
@@ -161,7 +155,7 @@ class Resolver:
 
 
 class PinnedBackend(httpcore.AsyncNetworkBackend):
-    """Connects to the very address that the policy judged."""
+    """Connects to the very address that the policy judged; to sockets of this machine not at all."""
 
     def __init__(self, policy: Policy, resolve: Resolve) -> None:
         self._policy = policy
@@ -187,14 +181,3 @@ class PinnedBackend(httpcore.AsyncNetworkBackend):
             with contextlib.suppress(httpcore.ConnectError):
                 return await self._inner.connect_tcp(address, port, timeout, local_address, socket_options)
         return await self._inner.connect_tcp(addresses[-1], port, timeout, local_address, socket_options)
-
-    async def connect_unix_socket(
-        self,
-        path: str,
-        timeout: float | None = None,  # noqa: ASYNC109 - httpcore's own signature
-        socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
-    ) -> httpcore.AsyncNetworkStream:
-        raise Refused("a socket of this machine")
-
-    async def sleep(self, seconds: float) -> None:
-        await asyncio.sleep(seconds)

@@ -5,7 +5,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Annotated, TypedDict
 
 import httpx
-from fastapi import APIRouter, Depends, FastAPI, Request
+from fastapi import APIRouter, Depends, FastAPI
 
 from proto.base import Readiness
 from proto.web import MAX_RESULTS, WebSearchRequest, WebSearchResponse
@@ -47,8 +47,7 @@ async def post_search(body: WebSearchRequest, state: CurrentState) -> WebSearchR
     )
 
 
-async def _ready(request: Request) -> Readiness:
-    state: State = await kit.state_of(request)
+async def _ready(state: State) -> Readiness:
     client = state["searcher"].client
     is_ready = client.breaker.state != "open"
     return Readiness(
@@ -76,7 +75,6 @@ def create_app(
             yield State(searcher=searcher, settings=settings)
 
     return kit.create_app(
-        service="searcher",
         summary="Pages of the web for a question, fetched with care.",
         settings=settings,
         lifespan=lifespan,

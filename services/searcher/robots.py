@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 
 import httpx
 from protego import Protego
@@ -15,12 +16,12 @@ MAX_ROBOTS = 512 * 1024
 Get = Callable[[httpx.URL], Awaitable[bytes | None]]
 
 
+@dataclass(frozen=True, slots=True)
 class Robots:
     """Asks each site once a lifetime of the cache's entries; rules name a word of our `User-Agent`, `agent`."""
 
-    def __init__(self, agent: str, cache: Cache) -> None:
-        self._agent = agent
-        self._cache = cache
+    agent: str
+    cache: Cache
 
     async def check(self, url: httpx.URL, get: Get) -> None:
         """See that a page may be read; without an answer of its site it may not (RFC 9309, section 2.3.1.4).
@@ -31,11 +32,11 @@ class Robots:
         """
         address = url.copy_with(raw_path=b"/robots.txt")
         key = f"robots {address}"
-        text = await self._cache.get(key)
+        text = await self.cache.get(key)
         if text is None:
             text = await get(address) or b""
-            await self._cache.put(key, text)
-        if text and not await asyncio.to_thread(_allowed, text, str(url), self._agent):
+            await self.cache.put(key, text)
+        if text and not await asyncio.to_thread(_allowed, text, str(url), self.agent):
             raise Refused("robots.txt says no")
 
 

@@ -4,6 +4,7 @@ import asyncio
 import json
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import chain, zip_longest
 
@@ -47,18 +48,16 @@ class PageOutcome(BaseModel):
     cached: bool = False
 
 
+@dataclass(frozen=True, slots=True)
 class Searcher:
     """Asks one engine and fetches its hits, of which the policy chooses; the fetcher checks again."""
 
-    def __init__(
-        self, engine: Engine, client: ServiceClient, fetcher: Fetcher, policy: Policy, cache: Cache, metrics: Metrics
-    ) -> None:
-        self._engine = engine
-        self.client = client
-        self._fetcher = fetcher
-        self._policy = policy
-        self._cache = cache
-        self._metrics = metrics
+    engine: Engine
+    client: ServiceClient
+    fetcher: Fetcher
+    policy: Policy
+    cache: Cache
+    metrics: Metrics
 
     async def search(self, request: WebSearchRequest, budget: Budget, *, count: int, cap_s: float) -> WebSearchResponse:
         """Pages for a question before its deadline; `degraded` names those that are missing.
@@ -69,13 +68,12 @@ class Searcher:
         degraded: list[Degradation] = []
         lists = await all_of(self._hits(text, budget.allow(cap_s, reserve_s=RESERVE_S), degraded) for text in texts)
         engine_ms = budget.elapsed_ms()
-        self._metrics.took(ENGINE, elapsed=engine_ms)
+        self.metrics.took(ENGINE, elapsed=engine_ms)
         hits = self._chosen(lists, request.top_n)
         results, cached = await self._fetched(hits, budget, degraded)
         elapsed_ms = budget.elapsed_ms()
-        self._metrics.took("fetch", elapsed=elapsed_ms - engine_ms)
-        for item in degraded:
-            self._metrics.degraded.labels("searcher", item.stage.partition(":")[0], item.reason).inc()
+        self.metrics.took("fetch", elapsed=elapsed_ms - engine_ms)
+        self.metrics.fell_short(degraded)
         return WebSearchResponse(
             search_results=tuple(results),
             queries=tuple(texts),
@@ -85,15 +83,16 @@ class Searcher:
         )
 
     async def _hits(self, query: str, allow_s: float, degraded: list[Degradation]) -> list[Hit]:
-        call = self._engine.call(query)
-        key = f"hits {type(self._engine).__name__} {call.path} {call.body}"
+        call = self.engine.call(query)
+        key = f"hits {type(self.engine).__name__} {call.path} {call.body}"
         if (cached := await self._cached(key, "hits")) is not None:
-            return _HITS.validate_json(cached)
+            # Their texts are plain already.
+            return [Hit.model_construct(**hit) for hit in json.loads(cached)]
         body = None if call.body is None else json.dumps(call.body).encode()
         try:
             reply = await self.client.request(call.method, call.path, body, allow_s=allow_s)
             try:
-                hits = self._engine.hits(reply)
+                hits = self.engine.hits(reply)
             except ValidationError as error:
                 raise BadReply(ENGINE, f"{error.error_count()} errors against its API") from error
         except ServiceFailure as failure:
@@ -101,7 +100,7 @@ class Searcher:
             if failed not in degraded:
                 degraded.append(failed)
             return []
-        await self._cache.put(key, _HITS.dump_json(hits))
+        await self.cache.put(key, _HITS.dump_json(hits))
         return hits
 
     def _chosen(self, lists: Sequence[Sequence[Hit]], top_n: int) -> list[Hit]:
@@ -111,7 +110,7 @@ class Searcher:
             if hit is None or len(chosen) == top_n:
                 continue
             try:
-                url = str(self._policy.check(hit.url))
+                url = str(self.policy.check(hit.url))
             except Refused:
                 continue
             chosen.setdefault(url, hit)
@@ -153,13 +152,13 @@ class Searcher:
         if (cached := await self._cached(key, "pages")) is not None:
             outcome = PageOutcome.model_validate_json(cached)
             return PageOutcome(result=outcome.result.model_copy(update=_of(hit)), cut=outcome.cut, cached=True)
-        outcome = await asyncio.to_thread(_outcome_of, hit, await self._fetcher.page(hit.url))
-        await self._cache.put(key, outcome.model_dump_json().encode())
+        outcome = await asyncio.to_thread(_outcome_of, hit, await self.fetcher.page(hit.url))
+        await self.cache.put(key, outcome.model_dump_json().encode())
         return outcome
 
     async def _cached(self, key: str, name: str) -> bytes | None:
-        value = await self._cache.get(key)
-        self._metrics.looked_up(name, hits=value is not None, misses=value is None)
+        value = await self.cache.get(key)
+        self.metrics.looked_up(name, hits=value is not None, misses=value is None)
         return value
 
 

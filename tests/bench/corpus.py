@@ -37,8 +37,8 @@ from proto.collections import BM25, CreateCollection, Document, SearchRequest, S
 from services.cli.progress import counted
 from services.gateway.steps.retrieve import CANDIDATES, POOL
 from services.kit.precision import choose_precision
+from services.reranker.app import load_reader
 from services.reranker.definitions import chosen
-from services.reranker.reading import load as load_reader
 from services.reranker.scorers import Pairs, QueryLikelihood, Scorer, build_scorer
 from services.reranker.settings import RerankerSettings
 from services.retriever.collections.pipeline import search_text
@@ -169,7 +169,7 @@ def load(name: str) -> Scorer:
     )
     scorer = build_scorer(defined.scorer, model=defined.model, precision=precision, batch_tokens=16_384)
     scorer.load()
-    scorer.reader = load_reader(settings)
+    scorer.reader, _ = load_reader(settings)
     if isinstance(scorer, QueryLikelihood):
         # What it finds, not what it finds beside other work.
         scorer.allow_s = math.inf

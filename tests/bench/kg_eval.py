@@ -47,6 +47,7 @@ from services.kit.client import ServiceClient, http_client
 from services.kit.encoder import Encoder
 from services.kit.errors import ServiceFailure
 from services.kit.llm import LLM
+from services.kit.precision import choose_precision
 from tests.bench import common
 
 REASONS = ("answered", "no program", "wrong entity", "wrong function", "wrong window", "not in rows", "other")
@@ -388,7 +389,7 @@ async def run(arguments: argparse.Namespace, folder: pathlib.Path) -> list[Resul
     encoder = None
     modes = common.names(arguments.modes)
     if set(modes) - {"rules"}:
-        encoder = Encoder(arguments.encoder)
+        encoder = Encoder(arguments.encoder, precision=choose_precision(model=arguments.encoder))
         encoder.load()
     if copied := examples_in(folder):
         raise SystemExit(f"worked examples that are evaluation questions: {copied}")

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from lab.trainer.score import answer_words, token_f1
 from services.kit import reader as kit
 from services.kit.reader import Text
-from services.reranker.reading import load
+from services.reranker.app import load_reader
 from services.reranker.settings import RerankerSettings
 from tests.bench import common
 from tests.bench.corpus import squad_paragraphs, squad_questions
@@ -35,7 +35,9 @@ class Reading:
 
 def measure(root: pathlib.Path, count: int, seed: int) -> list[Reading]:
     """Questions drawn at random."""
-    reader = load(RerankerSettings())
+    reader, problem = load_reader(RerankerSettings())
+    if reader is None:
+        raise SystemExit(problem)
     paragraphs = {row["pid"]: row for row in squad_paragraphs(root)}
     rows = random.Random(seed).sample(list(squad_questions(root)), count)
     results = []

@@ -6,11 +6,15 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+import httpx
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
+
+from services.kit.client import ServiceClient, http_client
+from services.kit.llm import LLM
 
 Body = dict[str, Any]
 
@@ -43,6 +47,11 @@ class FakeGenerator:
                 Route("/detokenize", self._detokenize, methods=["POST"]),
             ]
         )
+
+    def llm(self) -> LLM:
+        """A client of it."""
+        http = http_client(httpx.ASGITransport(self.app))
+        return LLM(ServiceClient("generator", "http://generator", http))
 
     async def _models(self, _: Request) -> Response:
         data: list[Body] = [{"id": "fake", "parent": None}]

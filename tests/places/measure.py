@@ -21,6 +21,7 @@ from services.kit.budget import Budget
 from services.kit.client import ServiceClient, http_client
 from services.kit.encoder import Encoder
 from services.kit.llm import LLM
+from services.kit.precision import choose_precision
 from tests.bench import common
 from tests.places.judging import Verdict, judge
 from tests.places.questions import Half, Question, gold_rows, open_tables, questions
@@ -55,7 +56,7 @@ async def measure(folder: Path, half: Half, generator: str = "", *, seconds: flo
     engine = open_store(f"sqlite:///{folder / 'kg.sqlite'}")
     names = NameIndex(engine, catalogue)
     executor = Executor(engine, names, catalogue)
-    encoder = Encoder() if generator else None
+    encoder = Encoder(precision=choose_precision()) if generator else None
     if encoder is not None:
         encoder.load()
     results: list[Result] = []

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from services.gateway import calibration
 from services.gateway.access import Scope, current_caller, current_scope
-from services.gateway.batches.lane import MeshLane
+from services.gateway.batches.lane import GaveWay, IdleLane, MeshLane
 from services.gateway.batches.store import TRIES, Item, Store
 from services.gateway.batches.wire import reply_line
 from services.gateway.openai.errors import error_of
@@ -25,7 +25,6 @@ from services.kit.app import invalid
 from services.kit.budget import Budget, current_budget
 from services.kit.concurrency import beside
 from services.kit.errors import MeshError, Unauthorized, Unavailable
-from services.kit.lane import GaveWay, IdleLane
 from services.kit.telemetry import TraceContext, current_trace, log, request_id
 
 # Between two looks at an idle database, to which other gateways may have written.

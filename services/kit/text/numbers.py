@@ -208,14 +208,9 @@ def _joined(group: Spelled, word: str, *, by_and: bool) -> tuple[int, int, bool]
         return None
     number = SMALL.get(word, TENS.get(word, 0))
     unit = 10 if word in TENS else 1
-    if not scaled and smallest == 10 and unit == 1 and 0 < number < 10 and value < 100:
-        return value + number, 1, False
+    if 0 < number < smallest:
+        return value + number, unit, scaled
+    # "nineteen eighty" is a year.
     if not scaled and 10 <= value <= 20 and number >= 10:
         return value * 100 + number, unit, False
-    if not scaled and value > 1_000 and smallest == 10 and number < 10:
-        return value + number, 1, False
-    if scaled and number < smallest and number:
-        return value + number, unit, True
-    if scaled and smallest == 10 and 0 < number < 10:
-        return value + number, 1, True
     return None

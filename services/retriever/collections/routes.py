@@ -105,8 +105,7 @@ async def post_documents(
     """What the collection holds already is left; sent again after an interruption, a batch goes on where it stopped."""
     response = await service.ingest(name, body.documents)
     metrics.took("ingest", elapsed=response.timing.elapsed_ms)
-    for problem in response.skipped:
-        metrics.degraded.labels("retriever", "document", problem.reason).inc()
+    metrics.fell_short(response.skipped)
     return response
 
 

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict
+from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
 
 _TAG = re.compile(r"<[^<>]{0,200}>")
 
@@ -27,12 +27,18 @@ class Wire(BaseModel):
 
 
 class Hit(Wire):
-    """A page of an engine's reply; each engine reads its own names of the fields, and `published` as it writes it."""
+    """A page of an engine's reply, by the engines' names of the fields; `published` is as the engine writes it."""
 
     url: str
-    title: str = ""
-    snippet: str = ""
-    published: str = ""
+    title: Text = ""
+    snippet: Text = Field("", validation_alias=AliasChoices("content", "description"))
+    published: Text = Field("", validation_alias=AliasChoices("publishedDate", "published_date", "page_age"))
+
+
+class Results(Wire):
+    """A reply, or the part of it that has the hits."""
+
+    results: tuple[Hit, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,16 +50,16 @@ class Call:
     body: dict[str, Any] | None = None
 
 
+@dataclass(frozen=True, kw_only=True)
 class Engine(ABC):
     """One provider's API, for pages in a language (ISO 639-1) and as many hits as `count`."""
 
     # Where it is, reached through the egress proxy; empty for one that stands beside the mesh.
     root: ClassVar[str] = ""
 
-    def __init__(self, *, key: str, language: str, count: int) -> None:
-        self.key = key
-        self.language = language
-        self.count = count
+    key: str
+    language: str
+    count: int
 
     @property
     def headers(self) -> dict[str, str]:

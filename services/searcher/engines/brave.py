@@ -2,23 +2,15 @@
 
 from urllib.parse import urlencode
 
-from pydantic import Field
-
-from services.searcher.engines.base import Call, Engine, Hit, Text, Wire
+from services.searcher.engines.base import Call, Engine, Hit, Results, Wire
 
 # Of its API.
 MAX_COUNT = 20
 MAX_QUERY_CHARS, MAX_QUERY_WORDS = 400, 50
 
 
-class _Result(Hit):
-    title: Text = ""
-    snippet: Text = Field("", alias="description")
-    published: Text = Field("", alias="page_age")
-
-
-class _Web(Wire):
-    results: tuple[_Result, ...] = ()
+class _Web(Results):
+    results: tuple[Hit, ...] = ()
 
 
 class _Reply(Wire):

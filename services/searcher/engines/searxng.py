@@ -5,20 +5,11 @@ Its `settings.yml` must name `json` among `search.formats`; it answers 403 where
 
 from urllib.parse import urlencode
 
-from pydantic import Field
-
 from services.kit.errors import ServiceUnavailable
-from services.searcher.engines.base import Call, Engine, Hit, Text, Wire
+from services.searcher.engines.base import Call, Engine, Hit, Results, Text
 
 
-class _Result(Hit):
-    title: Text = ""
-    snippet: Text = Field("", alias="content")
-    published: Text = Field("", alias="publishedDate")
-
-
-class _Reply(Wire):
-    results: list[_Result]
+class _Reply(Results):
     # Of the engines behind SearXNG: each with its reason.
     unresponsive_engines: tuple[tuple[Text, Text], ...] = ()
 

@@ -1,22 +1,10 @@
 """Tavily: https://docs.tavily.com/documentation/api-reference/endpoint/search"""
 
-from pydantic import Field
-
-from services.searcher.engines.base import Call, Engine, Hit, Text, Wire
+from services.searcher.engines.base import Call, Engine, Hit, Results
 
 # Of its API.
 MAX_COUNT = 20
 MAX_QUERY_CHARS = 400
-
-
-class _Result(Hit):
-    title: Text = ""
-    snippet: Text = Field("", alias="content")
-    published: Text = Field("", alias="published_date")
-
-
-class _Reply(Wire):
-    results: list[_Result]
 
 
 class Tavily(Engine):
@@ -32,4 +20,4 @@ class Tavily(Engine):
         return Call("POST", "/search", body)
 
     def hits(self, reply: bytes) -> list[Hit]:
-        return list(_Reply.model_validate_json(reply).results)
+        return list(Results.model_validate_json(reply).results)

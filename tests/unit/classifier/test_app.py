@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import httpx
+import numpy as np
 import pytest
 
 from services.classifier import app as module
@@ -15,8 +16,7 @@ from services.classifier.examples import Example, read_questions
 from services.classifier.in_context import Demonstrations, InContext, by_logprob, by_vote, candidates
 from services.classifier.settings import ClassifierSettings
 from services.classifier.taxonomy import HEADS
-from services.kit.client import ServiceClient, http_client
-from services.kit.llm import LLM, Completion, Sample
+from services.kit.llm import Completion, Sample
 from tests.mesh.fakes import FakeGenerator
 from tests.unit.conftest import asking
 
@@ -162,27 +162,21 @@ async def client() -> AsyncIterator[httpx.AsyncClient]:
         yield client
 
 
-def llm(generator: FakeGenerator) -> LLM:
-    return LLM(ServiceClient("generator", "http://generator", http_client(httpx.ASGITransport(generator.app))))
-
-
 async def test_prompts_end_with_the_question_after_five_demonstrations() -> None:
-    import numpy as np
-
     examples = [Example(f"q{n}", "open", "static", "simple", f"g{n // 2}") for n in range(20)]
     vectors = np.eye(20, dtype=np.float32)
     demonstrations = Demonstrations(examples, vectors)
     generator = FakeGenerator(says(domain="music"))
-    nearest = InContext(llm(generator), demonstrations, how="nearest", consistency="vote", samples=3)
+    nearest = InContext(generator.llm(), demonstrations, how="nearest", consistency="vote", samples=3)
     result = await nearest.classify("who?", vectors[7], allow_s=5, heads=("domain",))
-    assert result.heads["domain"].label == "music"
-    assert result.heads["domain"].certainty == 1
+    assert result["domain"].label == "music"
+    assert result["domain"].certainty == 1
     body = generator.requests[0]
     assert (body["n"], body["temperature"] > 0) == (3, True)
     users = [message["content"] for message in body["messages"] if message["role"] == "user"]
     assert len(users) == 6
     assert users[-2:] == ["q7", "who?"]
-    random = InContext(llm(generator), demonstrations, how="random")
+    random = InContext(generator.llm(), demonstrations, how="random")
     first, again = (random.messages("domain", "who?", None) for _ in range(2))
     assert first == again
     every = read_questions()

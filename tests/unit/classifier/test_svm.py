@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from services.classifier.app import Model
 from services.classifier.features import NAMES, lexical
 from services.classifier.svm import MODEL, ModelError, load, read_thresholds, tempered
-from services.classifier.taxonomy import HEADS, Labels, above
+from services.classifier.taxonomy import HEADS, Labels, above, classification
 
 SURE = 0.9
 
@@ -42,7 +42,7 @@ def labels(model: Model, question: str) -> Labels:
     ],
 )
 def test_plain_questions_have_their_labels(model: Model, question: str, head: str, label: str) -> None:
-    assert labels(model, question).heads[head].label == label
+    assert labels(model, question)[head].label == label
 
 
 @pytest.mark.parametrize(
@@ -57,9 +57,9 @@ def test_plain_questions_have_their_labels(model: Model, question: str, head: st
     ],
 )
 def test_static_and_dynamic(model: Model, question: str, dynamic: bool) -> None:
-    classification = labels(model, question).classification()
-    assert (classification.dynamic_probability > 0.5) is dynamic
-    assert (classification.dynamism in ("fast-changing", "real-time")) is dynamic
+    predicted = classification(labels(model, question))
+    assert (predicted.dynamic_probability > 0.5) is dynamic
+    assert (predicted.dynamism in ("fast-changing", "real-time")) is dynamic
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_static_and_dynamic(model: Model, question: str, dynamic: bool) -> None:
     ],
 )  # fmt: skip
 def test_what_is_no_question_gets_no_certainty(model: Model, odd: str) -> None:
-    predicted = labels(model, odd).heads
+    predicted = labels(model, odd)
     assert all(prediction.certainty < SURE for prediction in predicted.values())
     assert predicted["domain"].label == "open"
 
@@ -78,7 +78,7 @@ def test_what_is_no_question_gets_no_certainty(model: Model, odd: str) -> None:
 @given(st.text(max_size=300))
 @settings(max_examples=60, deadline=None)
 def test_any_text_gets_probabilities(model: Model, text: str) -> None:
-    for head, prediction in labels(model, text).heads.items():
+    for head, prediction in labels(model, text).items():
         assert set(prediction.probabilities) == set(HEADS[head])
         assert sum(prediction.probabilities.values()) == pytest.approx(1)
         assert min(prediction.probabilities.values()) >= 0
@@ -90,16 +90,16 @@ def test_a_batch_says_what_its_questions_say_alone(model: Model) -> None:
     for question, result in zip(questions, batch, strict=True):
         alone = labels(model, question)
         for head in HEADS:
-            assert result.labels.heads[head].probabilities == pytest.approx(alone.heads[head].probabilities, abs=1e-3)
+            assert result.labels[head].probabilities == pytest.approx(alone[head].probabilities, abs=1e-3)
     assert model.run([]) == []
 
 
 def test_weknow_falls_to_open_unless_certain(model: Model) -> None:
     predicted = labels(model, "who directed the third man?")
-    certainty = predicted.heads["domain"].certainty
-    assert above(predicted, certainty - 0.01).classification().domain == "movie"
-    fallen = above(predicted, 0.999).classification()
-    assert (fallen.domain, fallen.dynamism) == ("open", predicted.heads["dynamism"].label)
+    certainty = predicted["domain"].certainty
+    assert classification(above(predicted, certainty - 0.01)).domain == "movie"
+    fallen = classification(above(predicted, 0.999))
+    assert (fallen.domain, fallen.dynamism) == ("open", predicted["dynamism"].label)
     assert fallen.domain_certainty < 0.1
 
 

@@ -4,14 +4,13 @@ import asyncio
 import contextlib
 import socket
 import tracemalloc
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from types import SimpleNamespace
 from typing import Any
 
 import httpx
 import pytest
-import uvicorn
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.types import Message, Receive, Scope, Send
 
@@ -23,6 +22,7 @@ from services.kit.concurrency import beside
 from services.kit.deadline import READING, DeadlineMiddleware
 from services.kit.errors import Unauthorized
 from services.kit.telemetry import Metrics, current_trace
+from tests.unit.kit.serving import serving, until
 
 pytestmark = pytest.mark.anyio
 
@@ -63,6 +63,13 @@ def client(app: Any) -> httpx.AsyncClient:
     return httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://test")
 
 
+async def post(app: Any, content: Any = b"", deadline_ms: str | None = None, **bounds: Any) -> httpx.Response:
+    """The reply to one request under these bounds."""
+    headers = {} if deadline_ms is None else {"x-deadline-ms": deadline_ms}
+    async with client(guarded(app, **bounds)) as http:
+        return await http.post("/", content=content, headers=headers)
+
+
 async def test_a_request_in_time_passes_with_its_budget_and_id() -> None:
     app = App()
     async with client(guarded(app)) as http:
@@ -75,8 +82,7 @@ async def test_a_request_in_time_passes_with_its_budget_and_id() -> None:
 
 async def test_at_the_deadline_the_handler_is_cancelled_and_504_is_a_problem() -> None:
     app = App(5)
-    async with client(guarded(app)) as http:
-        reply = await http.post("/", headers={"x-deadline-ms": "50"})
+    reply = await post(app, deadline_ms="50")
     assert reply.status_code == 504
     assert reply.headers["content-type"] == "application/problem+json"
     assert reply.json()["title"] == "Deadline exceeded"
@@ -85,8 +91,7 @@ async def test_at_the_deadline_the_handler_is_cancelled_and_504_is_a_problem() -
 
 @pytest.mark.parametrize("value", ["0", "-5", "soon", "1e9", "9999999999", ""])
 async def test_a_malformed_deadline_is_refused(value: str) -> None:
-    async with client(guarded(App(), min_s=4)) as http:
-        reply = await http.post("/", headers={"x-deadline-ms": value})
+    reply = await post(App(), deadline_ms=value, min_s=4)
     assert reply.status_code == 400
     assert "x-deadline-ms" in reply.json()["detail"]
 
@@ -94,8 +99,7 @@ async def test_a_malformed_deadline_is_refused(value: str) -> None:
 @pytest.mark.parametrize(("header", "total_s"), [("1", 4), ("4500", 4.5), ("60000", 5)])
 async def test_a_deadline_lies_between_the_services_least_and_most(header: str, total_s: float) -> None:
     app = App()
-    async with client(guarded(app, min_s=4, max_s=5)) as http:
-        assert (await http.post("/", headers={"x-deadline-ms": header})).status_code == 200
+    assert (await post(app, deadline_ms=header, min_s=4, max_s=5)).status_code == 200
     assert app.budget is not None
     assert app.budget.total_s == total_s
 
@@ -138,8 +142,7 @@ async def test_the_guard_is_asked_about_all_but_probes_and_is_open_while_a_reque
 
 
 async def test_an_unhandled_error_is_a_500_problem_without_its_message() -> None:
-    async with client(guarded(App(fail=True))) as http:
-        reply = await http.post("/")
+    reply = await post(App(fail=True))
     assert reply.status_code == 500
     assert "secret" not in reply.text
 
@@ -149,11 +152,10 @@ async def test_a_body_over_the_limit_is_413_whether_announced_or_not() -> None:
         for _ in range(20):
             yield b"x" * 100
 
-    async with client(guarded(App())) as http:
-        announced = await http.post("/", content=b"x" * 2_000)
-        streamed = await http.post("/", content=chunks())
-    assert (announced.status_code, streamed.status_code) == (413, 413)
-    assert "1000 bytes" in announced.json()["detail"]
+    for content in (b"x" * 2_000, chunks()):
+        reply = await post(App(), content)
+        assert reply.status_code == 413
+        assert "1000 bytes" in reply.json()["detail"]
 
 
 class Wire:
@@ -214,14 +216,6 @@ class Held(App):
         self.began += 1
         await self.go.wait()
         await App()(scope, receive, send)
-
-
-async def until(condition: Callable[[], object]) -> None:
-    async with asyncio.timeout(240):
-        while True:
-            if condition():
-                return
-            await asyncio.sleep(0.001)
 
 
 async def test_admission_refuses_with_retry_after_and_recovers() -> None:
@@ -311,22 +305,6 @@ async def test_a_client_that_is_gone_already_takes_no_place_and_begins_no_work()
     assert (app.began, admission.in_flight) == (0, 0)
 
 
-@asynccontextmanager
-async def listening(app: Any) -> AsyncIterator[tuple[str, int]]:
-    """An application behind a real server, in this very loop: what it has not read yet is in its sockets."""
-    with socket.socket() as bound:
-        bound.bind(("127.0.0.1", 0))
-        config = uvicorn.Config(app, log_config=None, access_log=False, lifespan="off", timeout_graceful_shutdown=1)
-        server = uvicorn.Server(config)
-        serving = asyncio.create_task(server.serve(sockets=[bound]))
-        await until(lambda: server.started)
-        try:
-            yield bound.getsockname()
-        finally:
-            server.should_exit = True
-            await serving
-
-
 @pytest.mark.parametrize("size", [3, 100_000])
 async def test_a_newcomer_is_not_refused_for_those_who_hung_up_before_they_were_heard(
     monkeypatch: pytest.MonkeyPatch, size: int
@@ -345,7 +323,8 @@ async def test_a_newcomer_is_not_refused_for_those_who_hung_up_before_they_were_
 
     admission = Admission(10)
     request = b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: %d\r\n\r\n" % size + b"x" * size
-    async with listening(guarded(app, max_s=60, max_body=size, admission=admission)) as address:
+    mesh = guarded(app, max_s=60, max_body=size, admission=admission)
+    async with serving(mesh, grace_s=1) as (_, address):
         for _ in range(5):
             for _ in range(10):
                 with socket.create_connection(address) as leaving:

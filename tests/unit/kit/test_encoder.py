@@ -143,9 +143,9 @@ def test_a_query_gets_the_models_query_prompt(encoder: Encoder, monkeypatch: pyt
 
 
 def test_an_encoder_that_is_not_loaded_says_so() -> None:
-    encoder = Encoder()
+    encoder = Encoder(precision=FP32)
     assert encoder.name == "all-MiniLM-L6-v2"
-    for use in (lambda: encoder.encode(["text"]), lambda: encoder.precision, lambda: encoder.dimension):
+    for use in (lambda: encoder.encode(["text"]), lambda: encoder.dimension):
         with pytest.raises(RuntimeError, match="not loaded"):
             use()
 

@@ -165,7 +165,7 @@ def test_a_model_that_cannot_be_had_is_named_on_one_line(pool: EncoderPool) -> N
 
 
 def test_a_pinned_encoder_stays_and_is_shared(pool: EncoderPool) -> None:
-    own = Weights("500")
+    own = Weights("500", precision=FP32)
     pool.pin("own", own)
     pool.get("large")
     pool.get("c")

@@ -26,19 +26,19 @@ from services.kit.reader import (
     Reading,
     Span,
     Text,
+    Tokens,
     Window,
     reading,
     shares,
 )
-from tests.unit.kit.tiny import tiny_model
+from tests.unit.kit.tiny import WIDTH, tiny_model
 
 PRECISION = choose_precision("fp32", device="cpu", threads=1)
-WIDTH = 32
 
 
 @pytest.fixture(scope="module")
 def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tiny_model(tmp_path_factory.mktemp("base") / "tiny", dimension=WIDTH)
+    return tiny_model(tmp_path_factory.mktemp("base") / "tiny")
 
 
 def save(folder: Path, base: Path, tensors: dict[str, Any] | None = None, **card: Any) -> Path:
@@ -61,11 +61,16 @@ def reader(base: Path, tmp_path_factory: pytest.TempPathFactory) -> Reader:
     return Reader(save(tmp_path_factory.mktemp("reader") / "weights", base), PRECISION, base)
 
 
+def laid_out(base: Path, text: str, title: str = "", **bounds: int) -> tuple[Tokens, list[Window]]:
+    """A passage's tokens, and its windows behind a question."""
+    layout = Layout(base, **bounds)
+    question, head, passage = layout.tokens(["who is it?", title, text])
+    return passage, layout.windows(question, head, passage)
+
+
 def test_windows_cover_a_passage_and_begin_with_question_and_title(base: Path) -> None:
-    layout = Layout(base, max_tokens=64, overlap=16)
     words = " ".join(f"word{number}" for number in range(100))
-    question, title, passage = layout.tokens(["who is it?", "A title", words])
-    windows = layout.windows(question, title, passage)
+    passage, windows = laid_out(base, words, "A title", max_tokens=64, overlap=16)
     covered = [set(range(one.at, one.at + len(one) - one.first - 1)) for one in windows]
     assert set().union(*covered) == set(range(len(passage)))
     assert all(len(one & other) >= 16 for one, other in pairwise(covered))
@@ -77,20 +82,14 @@ def test_windows_cover_a_passage_and_begin_with_question_and_title(base: Path) -
 
 
 def test_a_passage_without_words_has_no_window(base: Path, reader: Reader) -> None:
-    layout = Layout(base)
-    question, empty = layout.tokens(["who?", " \n\t"])
-    assert layout.windows(question, empty, empty) == []
+    assert laid_out(base, " \n\t")[1] == []
     assert reader.read("who?", [Text("")]) == [Reading()]
     assert shares([Reading()]) == ([[]], 1.0)
 
 
 def test_control_tokens_in_a_text_are_letters(base: Path) -> None:
-    layout = Layout(base)
-    question, title, passage = layout.tokens(["x", "", "y"])
-    sep = layout.windows(question, title, passage)[0].ids[-1]
-    (tokens,) = layout.tokens(["the end [SEP] [CLS] [PAD] of it"])
-    assert sep not in tokens.ids
-    assert 0 not in tokens.ids
+    tokens, (window,) = laid_out(base, "the end [SEP] [CLS] [PAD] of it")
+    assert not {window.ids[0], window.ids[-1], 0} & set(tokens.ids)
 
 
 def values(window: Window, **at: tuple[int, float]) -> Floats:
@@ -103,9 +102,7 @@ def values(window: Window, **at: tuple[int, float]) -> Floats:
 
 
 def test_a_span_has_its_odds_and_those_that_overlap_it(base: Path) -> None:
-    layout = Layout(base)
-    question, title, passage = layout.tokens(["who?", "", "Marta Lindqvist designed the old tower"])
-    (window,) = layout.windows(question, title, passage)
+    passage, (window,) = laid_out(base, "Marta Lindqvist designed the old tower")
     last = next(index for index in range(len(passage)) if passage.ends[index] == len("Marta Lindqvist"))
     result = reading(passage, [(window, values(window, begin=(0, 6.0), end=(last, 6.0)))], 3, 1.0)
     best = result.spans[0]
@@ -122,19 +119,15 @@ def test_a_span_has_its_odds_and_those_that_overlap_it(base: Path) -> None:
 
 
 def test_a_span_begins_and_ends_with_words(base: Path) -> None:
-    layout = Layout(base)
-    question, title, passage = layout.tokens(["who?", "", "an unbelievably long word"])
-    inside = next(index for index in range(len(passage)) if not passage.opens[index])
-    (window,) = layout.windows(question, title, passage)
-    result = reading(passage, [(window, values(window, begin=(inside, 9.0), end=(inside, 9.0)))], 5, 1.0)
     text = "an unbelievably long word"
+    passage, (window,) = laid_out(base, text)
+    inside = next(index for index in range(len(passage)) if not passage.opens[index])
+    result = reading(passage, [(window, values(window, begin=(inside, 9.0), end=(inside, 9.0)))], 5, 1.0)
     assert all(not text[: one.start].strip() or text[one.start - 1] == " " for one in result.spans)
 
 
 def test_two_windows_do_not_count_a_span_twice(base: Path) -> None:
-    layout = Layout(base, max_tokens=64, overlap=40)
-    question, title, passage = layout.tokens(["who?", "", " ".join(["alpha"] * 80)])
-    windows = layout.windows(question, title, passage)
+    passage, windows = laid_out(base, " ".join(["alpha"] * 80), max_tokens=64, overlap=40)
     place = windows[1].at + 2
     both = [
         (one, values(one, begin=(place, 4.0), end=(place, 4.0))) for one in windows[:2] if place < one.at + len(one)

@@ -33,7 +33,7 @@ QUESTIONS = [
 
 @pytest.fixture(scope="module")
 def static() -> Encoder:
-    encoder = Encoder("", precision=FP32, usage=definitions()[NAME].usage)
+    encoder = Encoder("", precision=FP32, usage=definitions()[NAME])
     encoder.load()
     return encoder
 

@@ -1,27 +1,27 @@
 """Spans: one trace through several services, and nothing of a question in it."""
 
-from collections.abc import Iterator
-
 import pytest
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
+from services.kit import tracing
 from services.kit.telemetry import TraceContext
-from services.kit.tracing import Tracing, request_span, stage_spans, use
+from services.kit.tracing import request_span, send_spans, stage_spans
 
 INCOMING = {"traceparent": f"00-{'a' * 32}-{'b' * 16}-01"}
 
 
 @pytest.fixture
-def exporter() -> Iterator[InMemorySpanExporter]:
+def exporter(monkeypatch: pytest.MonkeyPatch) -> InMemorySpanExporter:
+    monkeypatch.setattr(tracing, "_provider", None)
     exporter = InMemorySpanExporter()
-    use(Tracing("test", exporter))
-    yield exporter
-    use(None)
+    send_spans("test", exporter)
+    return exporter
 
 
 def finished(exporter: InMemorySpanExporter) -> dict[str, ReadableSpan]:
-    use(None)
+    assert tracing._provider is not None
+    tracing._provider.shutdown()
     return {span.name: span for span in exporter.get_finished_spans()}
 
 

@@ -10,7 +10,7 @@ import pytest
 from proto.base import MAX_PASSAGE_CHARS
 from proto.read import MAX_READ_PASSAGES, MAX_SPANS, ReadResponse
 from services.kit.reader import Reader
-from services.reranker.app import _load_reader
+from services.reranker.app import load_reader
 from services.reranker.settings import RerankerSettings
 from tests.unit.reranker.conftest import served
 
@@ -106,7 +106,7 @@ async def test_without_weights_the_reranker_ranks_and_says_so() -> None:
     assert "no reader" in ready["detail"]
     assert (reply.status_code, ranked.status_code) == (503, 200)
     assert reply.headers["content-type"].startswith("application/problem+json")
-    assert _load_reader(RerankerSettings(reader=False)) == (None, "CRAGMESH_READER is off")
+    assert load_reader(RerankerSettings(reader=False)) == (None, "CRAGMESH_READER is off")
 
 
 async def test_a_reader_that_fails_leaves_the_ranking_alone(

@@ -5,7 +5,7 @@ import math
 import pathlib
 import time
 from dataclasses import replace
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -28,8 +28,9 @@ from services.reranker.scorers import (
     _unit,
     build_scorer,
 )
+from services.reranker.settings import ScorerName
 from tests.unit.conftest import FP32
-from tests.unit.reranker.conftest import TINY, saved
+from tests.unit.kit.tiny import TINY, saved
 
 QUERY = "when was K2 first climbed?"
 ANSWER = "K2 was first climbed on 31 July 1954 by Lino Lacedelli and Achille Compagnoni."
@@ -49,9 +50,8 @@ def tiny_cross_encoder(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path
     from transformers import BertConfig, BertForSequenceClassification
 
     torch.manual_seed(3)
-    config = BertConfig(**TINY)
-    config.num_labels = 1
-    return saved(BertForSequenceClassification(config), tmp_path_factory.mktemp("cross-encoder"))
+    model = BertForSequenceClassification(BertConfig(**TINY | {"num_labels": 1}))
+    return saved(model, tmp_path_factory.mktemp("cross-encoder"))
 
 
 @pytest.fixture(scope="session")
@@ -239,9 +239,7 @@ def test_what_is_no_number_is_irrelevant() -> None:
     assert _unit([float("nan"), float("inf"), -0.1, 1.5, 0.25]) == [0.0, 0.0, 0.0, 1.0, 0.25]
 
 
-def test_scorers_are_built_by_name() -> None:
-    assert set(SCORERS) == {"late-interaction", "query-likelihood", "cross-encoder", "flag-embedding"}
-    with pytest.raises(ValueError, match=r"'best'.*cross-encoder"):
-        build_scorer("best", model="", precision=FP32, batch_tokens=1)
+def test_every_scorer_of_the_settings_is_one_and_needs_its_model() -> None:
+    assert set(SCORERS) == set(get_args(ScorerName))
     with pytest.raises(ValueError, match="needs CRAGMESH_RERANKER_MODEL"):
         build_scorer("cross-encoder", model="", precision=FP32, batch_tokens=1)

@@ -95,6 +95,8 @@ async def test_what_a_page_lacks_is_named_and_its_summary_stays(site: Site, engi
     engine.hits = listed(site, "/missing", "/inside", "/slow", "/long", "/closed", "/good")
     async with searching(site, engine, search_page_cap_s=2.0, search_page_kib=16) as client:
         body = await search(client, top_n=6)
+        metrics = (await client.get("/metrics")).text
+    assert 'cragmesh_degraded_total{reason="skipped",service="searcher",stage="page"} 3.0' in metrics
     assert lacking(body) == {
         "page:0": "failed",
         "page:1": "skipped",

@@ -6,6 +6,7 @@ moment can fall on two days.
 
 import re
 import unicodedata
+from dataclasses import astuple
 from datetime import date, datetime, timedelta
 
 from services.kit.text.times import periods
@@ -116,16 +117,7 @@ def _period(text: str, clock: Clock) -> Period:
 
 def _window(period: Period, clock: Clock, text: str) -> Window:
     text = clock.calendar.spoken(text)
-    return Window(
-        start=period.start,
-        end=period.end,
-        granularity=period.granularity,
-        kind=period.kind,
-        snap=period.snap,
-        now=clock.now,
-        phrase=text,
-        label=_label(period, clock, text),
-    )
+    return Window(*astuple(period), now=clock.now, phrase=text, label=_label(period, clock, text))
 
 
 def _label(period: Period, clock: Clock, text: str) -> str:

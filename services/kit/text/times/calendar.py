@@ -2,11 +2,15 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
-from typing import Any, Literal
+from functools import cached_property
+from typing import Annotated, Any, Literal
 from zoneinfo import ZoneInfo
 
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+
+from services.kit.faults import faults_of, in_words
 from services.kit.text.vocabulary import EVENTS
 
 Granularity = Literal["instant", "day", "week", "month", "quarter", "year", "range"]
@@ -17,11 +21,10 @@ Snap = Literal["none", "previous", "next"]
 PACIFIC = ZoneInfo("America/Los_Angeles")
 
 
-@dataclass(frozen=True, slots=True)
-class Calendar:
+class Calendar(BaseModel):
     """A subject's calendar.
 
-    Args:
+    Attributes:
         zone: the time zone of today's date.
         zone_label: its name behind a time of day.
         business_day: the subject's word for a day with records; empty where every day may have one. With it, only
@@ -37,45 +40,40 @@ class Calendar:
         examples: phrases of the subject, for the message of `UnknownTime`.
     """
 
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
     zone: ZoneInfo = PACIFIC
     zone_label: str = "PT"
     business_day: str = ""
     nearest: bool = False
-    season_month: int = 0
-    events: frozenset[str] = frozenset(EVENTS)
+    season_month: int = Field(0, ge=0, le=12)
+    events: Annotated[frozenset[str], AfterValidator(EVENTS.union)] = EVENTS
     first: frozenset[str] = frozenset()
-    rewrites: tuple[tuple[re.Pattern[str], str], ...] = ()
+    rewrites: dict[re.Pattern[str], str] = {}
     examples: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, content: Mapping[str, Any]) -> "Calendar":
-        """The calendar of a file's content, with the fields above as keys and their defaults.
+        """The calendar of a file's content.
 
         Raises:
-            ValueError: a key is unknown, or a zone, a month or a pattern is invalid.
+            ValueError: a key is unknown, or a value is invalid.
         """
-        fields = dict(content)
-        rewrites = fields.pop("rewrites", {})
         try:
-            if "zone" in fields:
-                fields["zone"] = ZoneInfo(fields["zone"])
-            for name in ("events", "first"):
-                if name in fields:
-                    fields[name] = frozenset(fields[name]) | (frozenset(EVENTS) if name == "events" else frozenset())
-            if not 0 <= fields.get("season_month", 0) <= 12:
-                raise ValueError(f"{fields['season_month']} is no month")
-            fields["examples"] = tuple(fields.get("examples", ()))
-            fields["rewrites"] = tuple((re.compile(pattern), words) for pattern, words in rewrites.items())
-            calendar = cls(**fields)
-            return replace(calendar, first=frozenset(map(calendar.rewrite, calendar.first)))
-        except (TypeError, KeyError, re.error) as error:
-            raise ValueError(f"a calendar: {error}") from error
+            return cls.model_validate(content)
+        except ValidationError as error:
+            raise ValueError(in_words(faults_of(error, content))) from error
 
     def rewrite(self, text: str) -> str:
         """A phrase in lower case, in the words of the rules."""
-        for pattern, words in self.rewrites:
+        for pattern, words in self.rewrites.items():
             text = pattern.sub(words, text)
         return text
+
+    @cached_property
+    def first_days(self) -> frozenset[str]:
+        """`first`, in the words of the rules."""
+        return frozenset(map(self.rewrite, self.first))
 
     def spoken(self, text: str) -> str:
         """A phrase with the subject's own word for a business day."""
@@ -83,7 +81,7 @@ class Calendar:
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class Period:
     """Days [start, end) in a calendar; None is unbounded.
 
     `kind` selects records of the window: all (`window`), the newest at or before `now` (`latest`), the event before or
@@ -94,22 +92,17 @@ class Window:
     start: date | None
     end: date | None
     granularity: Granularity
-    kind: Kind
-    snap: Snap
+    kind: Kind = "window"
+    snap: Snap = "none"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Window(Period):
+    """A period with its words, at the moment `now`."""
+
     now: datetime
     phrase: str
     label: str
-
-
-@dataclass(frozen=True, slots=True)
-class Period:
-    """A window without its words."""
-
-    start: date | None
-    end: date | None
-    granularity: Granularity
-    kind: Kind = "window"
-    snap: Snap = "none"
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,7 +74,7 @@ def period_of(text: str, clock: Clock) -> Period | None:
         return clock.up_to_now("instant", "latest", clock.snap("previous"))
     if text in EVER:
         return clock.up_to_now()
-    if text in clock.calendar.first:
+    if text in clock.calendar.first_days:
         return clock.up_to_now("day", "first")
     for pattern, rule in _RULES:
         match = pattern.fullmatch(text)

@@ -14,13 +14,13 @@ from structlog.testing import capture_logs
 
 from services.gateway.access import ASKER, Scope, current_caller, current_scope
 from services.gateway.batches import runner, wire
+from services.gateway.batches.lane import IdleLane
 from services.gateway.batches.runner import Runner
 from services.gateway.batches.store import LEASE_S, RETRY_S, TRIES, Item, Store
 from services.gateway.batches.wire import WINDOW_S, CreateBatch, read_lines
 from services.gateway.openai.wire import ChatRequest
 from services.kit.admission import Admission
 from services.kit.errors import NotFound, Overloaded, Unavailable
-from services.kit.lane import IdleLane
 from tests.unit.conftest import Clock
 
 pytestmark = pytest.mark.anyio

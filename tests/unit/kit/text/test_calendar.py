@@ -28,7 +28,7 @@ def test_a_calendar_of_ones_own() -> None:
     "content", [{"zone": "Mars/Olympus"}, {"season_month": 13}, {"rewrites": {"(": ""}}, {"colour": "blue"}]
 )
 def test_what_is_no_calendar_is_refused(content: dict[str, object]) -> None:
-    with pytest.raises(ValueError, match=r"calendar|month"):
+    with pytest.raises(ValueError, match=next(iter(content))):
         Calendar.of(content)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from lab.classifier.readers import held_back, normal, read
-from services.classifier.examples import DataError
+from services.kit.jsonl import BadLine
 
 CRAG = {
     "query": "which harbour is older?",
@@ -42,7 +42,7 @@ def test_freshqa_is_read_as_json_and_as_csv(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ["{", "[]", '{"domain": "open"}', '{"query": " "}', '"x"'])
 def test_a_line_that_is_no_question_is_named(tmp_path: Path, text: str) -> None:
     (tmp_path / "bad.jsonl").write_text(json.dumps(CRAG) + "\n" + text)
-    with pytest.raises(DataError, match=r"bad\.jsonl:2"):
+    with pytest.raises(BadLine, match=r"bad\.jsonl:2"):
         read(tmp_path / "bad.jsonl")
 
 
@@ -50,7 +50,7 @@ def test_files_that_cannot_be_read_are_named(tmp_path: Path) -> None:
     (tmp_path / "bad.jsonl.bz2").write_bytes(b"not compressed")
     (tmp_path / "bad.jsonl").write_bytes(b"\xff\xfe\x00")
     for name in ("bad.jsonl.bz2", "bad.jsonl", "missing.jsonl"):
-        with pytest.raises(DataError):
+        with pytest.raises(BadLine):
             read(tmp_path / name)
 
 

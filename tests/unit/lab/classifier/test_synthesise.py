@@ -8,8 +8,9 @@ import pytest
 
 from lab.classifier.readers import normal, read
 from lab.classifier.synthesise import read_entities, read_sections, render, synthesise
-from services.classifier.examples import QUESTIONS, DataError, read_questions
+from services.classifier.examples import QUESTIONS, read_questions
 from services.classifier.taxonomy import HEADS
+from services.kit.jsonl import BadLine
 
 
 def test_the_committed_file_is_what_the_templates_make() -> None:
@@ -48,7 +49,7 @@ def test_two_slots_of_a_kind_are_two_entities(tmp_path: Path) -> None:
 def test_wrong_templates_are_named(tmp_path: Path, template: str, message: str) -> None:
     (tmp_path / "entities.txt").write_text("== city\noslo\n")
     (tmp_path / "open.txt").write_text(template)
-    with pytest.raises(DataError, match=message):
+    with pytest.raises(BadLine, match=message):
         read_sections(tmp_path)
 
 

@@ -41,7 +41,7 @@ async def encoding() -> AsyncIterator[Encoding]:
     Slow.begun, Slow.let, Slow.loads = defaultdict(threading.Event), defaultdict(threading.Event), []
     defined = {name: EncoderDefinition(model=name) for name in ("large", "other", "broken")}
     pool = EncoderPool(defined, max_bytes=10, choose=lambda *_: FP32, make=Slow)
-    pool.pin("own", Slow("own"))
+    pool.pin("own", Slow("own", precision=FP32))
     async with Encoding(pool).running() as encoding:
         yield encoding
     for name in defined:
