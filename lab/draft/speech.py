@@ -104,20 +104,15 @@ def _add_ends(entries: Mapping[str, KeyWords], tables: Sequence[CsvTable]) -> No
     """Add the last word of `cpu_cores` and the first of `tickets_sold`, if no other key ends or begins so."""
     roles = {join.role for table in tables for join in table.joins}
     lasts = Counter(key.rpartition("_")[2] for key in {*entries, *roles})
-    firsts = Counter(singular(key.partition("_")[0]) for key in entries)
+    firsts = Counter(key.partition("_")[0] for key in entries)
     excluded = {*(table.noun for table in tables), *words_of_names("vague"), *words_of_names("joints")}
     for key, entry in entries.items():
         front, _, last = key.rpartition("_")
         column = entry.column
         if front and (column is None or column.measured == key) and lasts[last] == 1 and last not in excluded:
             entry.words = list(dict.fromkeys((*entry.words, singular(last))))
-        if (
-            firsts[singular(front)] == 1
-            and front not in excluded
-            and column
-            and column.numeric
-            and (verb := verb_of(last))
-        ):
+        alone = firsts[front] == 1 and front not in excluded
+        if alone and column and column.numeric and (verb := verb_of(last)):
             entry.words.append(singular(front))
             entry.also = [*entry.also, verb]
 

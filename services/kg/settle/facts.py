@@ -24,6 +24,8 @@ _NUMERAL = re.compile(r"-?[$€£]?[0-9][0-9,]*(?:\.[0-9]+)?")
 # Notes that say how a count was made, and qualify nothing.
 _HARMLESS_NOTE = re.compile(r"the source (?:counts \d+ and lists \d+|states that there are none)")
 
+# Shorter parts of a name name nothing.
+MIN_SPOKEN = 4
 # The counts of rows have no key.
 COUNTED = ""
 
@@ -46,7 +48,8 @@ class Fact:
     """The value of an entity by one statement."""
 
     name: str
-    at: int  # where the question names the entity
+    spoken: str  # the part of the name that the question has
+    at: int  # where it stands
     value: Value
     measure: Measure
     shape: str  # the statement with `*` in place of the name
@@ -70,7 +73,8 @@ def fact_of(query: str, outcome: Outcome, lexicons: Mapping[str, Lexicon]) -> Fa
     if any(not _HARMLESS_NOTE.fullmatch(note) for note in outcome.notes):
         return None
     name = outcome.entities[0].name.lower().strip()
-    at = position_of(query, name)
+    spoken = _spoken(query, name)
+    at = position_of(query, spoken)
     lexicon = lexicons[function.domain]
     raw, key = _value(outcome, function, lexicon)
     value = typed(raw)
@@ -80,7 +84,7 @@ def fact_of(query: str, outcome: Outcome, lexicons: Mapping[str, Lexicon]) -> Fa
     if not _rows_as_meant(outcome, function, lexicon, query):
         return None
     shape = outcome.source.lower().replace(f'"{name}"', '"*"').replace(f"'{name}'", "'*'")
-    return Fact(name, at, value, measure, shape, outcome, key)
+    return Fact(name, spoken, at, value, measure, shape, outcome, key)
 
 
 def projected(source: str) -> str:
@@ -166,6 +170,15 @@ def typed(raw: Any) -> Value | None:
     if _NUMERAL.fullmatch(text):
         return Decimal(re.sub(r"[$€£,]", "", text))
     return None
+
+
+def _spoken(query: str, name: str) -> str:
+    """The longest run of a name's words that the question has, beginning or ending it: Tern of MV Tern; else empty."""
+    words = name.split()
+    parts = (" ".join(part) for size in range(len(words), 0, -1) for part in (words[:size], words[-size:]))
+    return next(
+        (one for one in parts if len(one) >= MIN_SPOKEN or one == name if position_of(query, one) is not None), ""
+    )
 
 
 def position_of(query: str, name: str) -> int | None:

@@ -42,7 +42,7 @@ class Wording:
         self.query = query
         self.facts = tuple(sorted(facts, key=lambda fact: fact.at))
         rest = query
-        for name in sorted({fact.name for fact in facts}, key=len, reverse=True):
+        for name in sorted({fact.spoken for fact in facts}, key=len, reverse=True):
             rest = re.sub(rf"(?<!\w){re.escape(name)}(?:'s|')?(?!\w)", " | ", rest)
         self.rest = rest = " ".join(rest.split())
         timeless = _UNTIL.sub(" ", rest) if self._ends_in_time() else rest
@@ -54,7 +54,8 @@ class Wording:
     def alike(self) -> bool:
         """Whether all facts are of the same kind and of different entities."""
         kinds = {(fact.shape, type(fact.value)) for fact in self.facts}
-        return len(kinds) == 1 and len({fact.name for fact in self.facts}) == len(self.facts)
+        names, parts = {fact.name for fact in self.facts}, {fact.spoken for fact in self.facts}
+        return len(kinds) == 1 and len(names) == len(parts) == len(self.facts)
 
     @property
     def inputs(self) -> tuple[str, ...]:

@@ -211,7 +211,7 @@ def _never_conditions(roles: Roles) -> list[Condition]:
         place = Range(first, mention.place.end)
         if key is None or not tokens.free(place):
             continue
-        word, is_text = tokens.word(first), key.kind == "text" and not key.entity and key != roles.subject
+        word, is_text = tokens.word(first), key.kind == "text" and key != roles.subject
         is_unset = (key.kind == "date" and tokens.negates(first)) or (is_text and word in english().without)
         is_none = key.kind == "integer" and word in english().none and key.name not in roles.dated
         if is_unset or is_none:

@@ -80,7 +80,9 @@ class Roles:
     def _says(self, parameter: Parameter) -> bool:
         """Whether the question may mean this parameter: whom a project is led by only where it says "lead"."""
         nouns = [noun for kind in parameter.entities for noun in self.lexicon.nouns(kind)]
-        named = parameter.name.replace("_", " ") in nouns or parameter is self.primary or self.function.pair is not None
+        # The host of rows whose hosts are called by their hostname.
+        is_noun = any(noun.startswith(parameter.name.replace("_", " ")) for noun in nouns)
+        named = is_noun or parameter is self.primary or self.function.pair is not None
         return named or bool(self.tokens.find(self.phrases(parameter.name)))
 
     @cached_property
@@ -105,7 +107,7 @@ class Roles:
                 mentions.setdefault(place, Mention(place, name, counted=True))
         for key in self.function.keys:
             if len(key.words.split()) > 1 and (spread := self._spread(key, mentions)) is not None:
-                mentions.setdefault(spread, Mention(spread, key.name))
+                mentions[spread] = Mention(spread, key.name)
         # The code of "violation codes" is what the rows are called.
         larger = self.tokens.find(self.nouns)
         within = [one for one in mentions if any(one != noun and one.within(noun) for noun in larger)]
