@@ -5,6 +5,7 @@ import io
 import platform
 import resource
 from collections import Counter
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 import torch
@@ -112,7 +113,7 @@ def _share(scores: dict[str, float] | None, key: str) -> str:
     return f"{scores[key]:+.3f}" if scores and key in scores else "-"
 
 
-def curves(history: tuple[Point, ...]) -> bytes:
+def curves(history: Sequence[Point]) -> bytes:
     """Losses, learning rate and score over the steps, as PNG."""
     figure = Figure(figsize=(8, 6), layout="constrained")
     losses, below = figure.subplots(2, 1, sharex=True, height_ratios=(2, 1))

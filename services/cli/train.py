@@ -179,9 +179,10 @@ def reader(
     from lab.trainer import near as dense
     from lab.trainer import reader as teaching
     from lab.trainer.errors import BadDataset, BadTarget, TrainerError
+    from lab.trainer.recipe import ReaderRecipe
     from lab.trainer.synthesise.reading import articles
 
-    recipe = _recipe(teaching.Recipe, options)
+    recipe = _recipe(ReaderRecipe, options)
     target = weights or folder / "weights"
     with ends(usage=(BadDataset, BadTarget), problem=(TrainerError,), again=AGAIN):
         teaching.check_target(target, folder)

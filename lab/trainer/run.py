@@ -1,0 +1,156 @@
+"""A training run, whatever it trains: its schedule, its clock, its progress and its checkpoints."""
+
+import math
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import torch
+from torch import Tensor
+from torch.nn import Parameter
+
+from lab.trainer import checkpoint
+from lab.trainer.checkpoint import Checkpoint, Point, State
+from lab.trainer.errors import BadCheckpoint
+from lab.trainer.progress import OnProgress, Progress
+from lab.trainer.recipe import ReaderRecipe, Recipe
+
+CHECKPOINTS = "checkpoints"
+# Steps over which the speed is averaged.
+SPEED_STEPS = 20
+
+
+def rate(progress: float, warm_up: float) -> float:
+    """The share of the full learning rate at a share of the run: a straight rise, then a cosine down to nothing."""
+    progress = min(1.0, max(0.0, progress))
+    if progress < warm_up:
+        return progress / warm_up
+    return 0.5 * (1 + math.cos(math.pi * (progress - warm_up) / (1 - warm_up)))
+
+
+def progress(step: int, steps: int, spent_s: float, limit_s: float) -> float:
+    """The progress of a run, 0..1: by its steps, or by the seconds since the first where a limit makes that further."""
+    by_steps = step / steps
+    return max(by_steps, spent_s / limit_s) if limit_s > 0 else by_steps
+
+
+@contextmanager
+def without_denormals() -> Iterator[None]:
+    """Round values too small for a normal float to zero: they cost a hundred times the time."""
+    torch.set_flush_denormal(True)
+    try:
+        yield
+    finally:
+        torch.set_flush_denormal(False)
+
+
+@dataclass(slots=True, kw_only=True)
+class Run:
+    """A run under way.
+
+    Args:
+        folder: of its checkpoints.
+        began: when, by the monotonic clock; later when it goes on.
+        steps: in all.
+        parameters: what is trained by name, in the optimiser's order.
+    """
+
+    recipe: Recipe | ReaderRecipe
+    folder: Path
+    state: State
+    on_progress: OnProgress
+    began: float
+    steps: int
+    parameters: dict[str, Parameter]
+    optimizer: torch.optim.AdamW
+    speeds: list[tuple[int, float]] = field(default_factory=list)
+
+    @property
+    def epoch(self) -> float:
+        """Epochs that are done."""
+        raise NotImplementedError
+
+    @property
+    def steps_s(self) -> float:
+        """Seconds for all steps; 0 sets no limit."""
+        raise NotImplementedError
+
+    @property
+    def spent_s(self) -> float:
+        return self.state.spent_s + time.monotonic() - self.began
+
+    @property
+    def progress(self) -> float:
+        return progress(self.state.step, self.steps, self.spent_s - self.state.begun_s, self.steps_s)
+
+    def share(self) -> float:
+        """The share of the full learning rate for the step to come, so that the first one already learns something."""
+        return rate(max(self.progress, (self.state.step + 1) / (self.steps + 1)), self.recipe.warm_up)
+
+    def count_step(self, loss: float, learning_rate: float, tokens: int, seconds: float) -> None:
+        state = self.state
+        state.step += 1
+        state.tokens += tokens
+        self.speeds = [*self.speeds[1 - SPEED_STEPS :], (tokens, seconds)]
+        state.history.append(Point(step=state.step, epoch=self.epoch, loss=loss, rate=learning_rate))
+        self.tell(loss)
+
+    def tell(self, loss: float = math.nan, note: str = "") -> None:
+        state, done = self.state, self.progress
+        tokens, seconds = (sum(column) for column in zip(*self.speeds, strict=True)) if self.speeds else (0, 0.0)
+        left_s = (self.spent_s - state.begun_s) / done * (1 - done) + state.measure_s if state.step and done else None
+        self.on_progress(
+            Progress(
+                "training",
+                state.step,
+                self.steps,
+                self.epoch,
+                loss,
+                self.optimizer.param_groups[0]["lr"],
+                tokens / seconds if seconds else 0.0,
+                left_s,
+                note,
+            )
+        )
+
+    def count_time(self) -> None:
+        """Add this process's seconds to the state's."""
+        self.state.spent_s, self.began = self.spent_s, time.monotonic()
+
+    def save(self, tensors: dict[str, Tensor]) -> None:
+        """Write a checkpoint of these tensors and the optimiser's.
+
+        Raises:
+            WriteFailed: the disk took no more; the checkpoints before it stay as they were.
+        """
+        self.count_time()
+        moments = checkpoint.optimizer_tensors(self.optimizer, list(self.parameters))
+        checkpoint.save(self.folder, Checkpoint(self.state, tensors | moments))
+
+    def begin(self, *, resume: bool) -> None:
+        """Go on from the last checkpoint; begin where there is none.
+
+        Raises:
+            BadCheckpoint: there are some, and the run is not to go on from them; none can be read; or they are of
+                another training.
+            BadModel: their tensors do not fit this model.
+        """
+        if not checkpoint.checkpoints(self.folder):
+            return
+        if not resume:
+            raise BadCheckpoint(f"{self.folder} has checkpoints: go on with --resume, or choose another folder")
+        saved = checkpoint.last(self.folder, on_bad=lambda problem: self.tell(note=f"passed over: {problem}"))
+        checkpoint.check(saved.state, self.state.fixed)
+        checkpoint.restore_optimizer(self.optimizer, list(self.parameters), saved.part("optimizer"))
+        self.state, self.began = saved.state, time.monotonic()
+        self.restore(saved)
+        # More time may have been given since; whatever else ended it still holds.
+        if self.state.stopped == "time" and self.progress < 1:
+            self.state.stopped = ""
+        self.tell(note=f"going on from step {self.state.step} of {self.steps}")
+
+    def restore(self, saved: Checkpoint) -> None:
+        """Take over what is learnt from a checkpoint, whose state is the run's already."""
+        raise NotImplementedError
