@@ -19,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 from torch import Tensor
 
 from lab.trainer import files
-from lab.trainer.errors import BadCheckpoint, first_of
+from lab.trainer.errors import BadCheckpoint, faults
 
 KEPT = 2
 STATE, TENSORS = "state.json", "tensors.safetensors"
@@ -127,7 +127,7 @@ def _read(path: Path) -> Checkpoint:
         state = State.model_validate_json((path / STATE).read_bytes())
         tensors = safetensors.torch.load_file(path / TENSORS)
     except ValidationError as error:
-        raise BadCheckpoint(f"{path / STATE}: {first_of(error)}") from None
+        raise BadCheckpoint(f"{path / STATE}: {faults(error)}") from None
     except (OSError, safetensors.SafetensorError) as error:
         raise BadCheckpoint(f"{path}: {error}") from error
     return Checkpoint(state, tensors)

@@ -22,8 +22,7 @@ from lab.trainer.plan import Data, Step, plan, prepare
 from lab.trainer.progress import OnProgress, Progress
 from lab.trainer.recipe import Recipe
 from lab.trainer.run import CHECKPOINTS, Run, without_denormals
-from lab.trainer.score import Scorer, Scores
-from lab.trainer.scorers import scorer_of
+from lab.trainer.score import Scorer, Scores, scorer_of
 
 # The end's measurement may take so much longer than the first, which shared the machine with nothing else of ours.
 MEASURE_MARGIN = 1.3

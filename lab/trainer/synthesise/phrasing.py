@@ -9,9 +9,6 @@ from typing import TypeVar
 
 from services.kit.text.times.calendar import PACIFIC
 from services.kit.text.vocabulary import MONTH_NAMES
-from services.kit.text.vocabulary import WEEKDAY_NAMES as WEEKDAYS
-
-__all__ = ["MONTHS", "PACIFIC", "WEEKDAYS", "Phrasing"]
 
 T = TypeVar("T")
 

@@ -15,8 +15,7 @@ from lab.evaluator.data import Source
 from lab.evaluator.store import AppendLog, Prediction, RunFolder, RunInfo
 from lab.trainer import dataset, labelling
 from lab.trainer.errors import BadLabels
-from lab.trainer.score import exact
-from lab.trainer.scorers import judged, scorer_of
+from lab.trainer.score import exact, judged, scorer_of
 from proto.base import parse_query_time
 from services.cli import train
 from services.cli.ending import PROBLEM, USAGE

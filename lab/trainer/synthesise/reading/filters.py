@@ -3,7 +3,8 @@
 import re
 
 from lab.trainer.score import token_f1
-from lab.trainer.synthesise.phrasing import MONTHS, WEEKDAYS
+from lab.trainer.synthesise.phrasing import MONTHS
+from services.kit.text.vocabulary import WEEKDAY_NAMES
 
 MIN_PASSAGE_WORDS, MAX_PASSAGE_WORDS = 40, 300
 # A sentence of so many words that comes twice shows a model that has lost its way.
@@ -36,7 +37,7 @@ _SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[\"“A-Z0-9])|\n+")
 
 # Numbers, and words with a capital that do not begin the question.
 _NAMED = re.compile(r"\b\d[\d,.]*\b|(?<=[a-z,] )[A-Z][\w'’]+")
-_DAYS = frozenset(name.lower() for name in (*MONTHS, *WEEKDAYS))
+_DAYS = frozenset(name.lower() for name in (*MONTHS, *WEEKDAY_NAMES))
 
 
 def words(text: str) -> list[str]:

@@ -14,12 +14,9 @@ from lab.trainer.synthesise.evidence import MAX_CHARS
 from lab.trainer.synthesise.phrasing import Phrasing
 from lab.trainer.synthesise.reading import filters
 from lab.trainer.synthesise.reading.articles import SAMPLE, article, brief, original, telling, way
-from lab.trainer.synthesise.record import UNKNOWN, Record
+from lab.trainer.synthesise.record import Record, open_record
 from services.kit.lexical import K1, B, stems
 
-DOMAIN = "open"
-# Of records and prose together.
-SHARE = 0.6
 # Of the prose so much is answered; of what is answered so much is asked again where its passage was not found.
 ANSWERED, NOT_FOUND = 0.56, 0.2
 # Another passage of the question's article comes so often, where it is there and does not answer.
@@ -128,17 +125,15 @@ class _Passages:
         entries += rest
         titles, passages = zip(*entries, strict=True)
         answer = pair.answer if retrieved else ""
-        return Record(
-            query=typed(phrasing, pair.question),
-            query_time=phrasing.moment(),
-            domain=DOMAIN,
-            question_type="simple",
-            kind="answer" if answer else "unknown",
-            answer=answer or UNKNOWN,
+        return open_record(
+            typed(phrasing, pair.question),
+            phrasing.moment(),
+            "answer" if answer else "unknown",
+            passages,
+            answer,
+            (answer,) if answer else (),
             pattern=f"reading.{way(pair) if retrieved else 'lost'}",
-            passages=passages,
             titles=titles if titled else (),
-            support=(answer,) if answer else (),
             group=f"prose:{article(pair)}",
         )
 

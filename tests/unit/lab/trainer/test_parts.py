@@ -12,8 +12,7 @@ from lab.trainer.dataset import Example
 from lab.trainer.errors import BadCheckpoint, WriteFailed
 from lab.trainer.recipe import Recipe
 from lab.trainer.run import progress, rate
-from lab.trainer.score import exact, normalized
-from lab.trainer.scorers import judged
+from lab.trainer.score import exact, judged, normalized
 from tests.unit.lab.trainer.tiny import examples, recipe
 
 
