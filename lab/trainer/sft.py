@@ -173,7 +173,7 @@ class _Run(Run):
         began, tokens, total = time.monotonic(), 0, 0.0
         with sharing(learner.plain):
             for items in step.batches:
-                batch = collate(items).to(learner.base.device)
+                batch = collate(items, learner.base.device)
                 loss = batch_loss(learner, batch) / examples
                 self.scaler.scale(loss).backward()  # type: ignore[no-untyped-call]
                 total += loss.item()

@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from importlib.resources import files
 from string import Formatter
 
-from lab.trainer.synthesise.phrasing import Phrasing
-from lab.trainer.synthesise.sections import sections
+from lab.trainer.synthesise.phrasing import Phrasing, sections
 
 
 def _read() -> Mapping[str, tuple[str, ...]]:

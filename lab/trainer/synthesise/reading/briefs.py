@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 
 from lab.trainer.synthesise.names import Names
-from lab.trainer.synthesise.phrasing import MONTHS, Phrasing
-from lab.trainer.synthesise.sections import sections
+from lab.trainer.synthesise.phrasing import MONTHS, Phrasing, sections
 
 # Passages of an article.
 PARTS = 3

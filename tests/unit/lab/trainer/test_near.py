@@ -67,4 +67,4 @@ def test_questions_on_an_article_come_with_all_of_it_or_with_their_own_part() ->
 )
 def test_the_threshold_is_where_answers_gain_most(replies: list[tuple[str, float]], threshold: float) -> None:
     pair = near.pairs()[0].model_copy(update={"answer": "right"})
-    assert _threshold([(pair, Reply(text, chance, 0.0)) for text, chance in replies]) == threshold
+    assert _threshold([(pair, Reply(text, chance)) for text, chance in replies]) == threshold
