@@ -33,8 +33,6 @@ ADAPTER = "kg-api"
 SAMPLE_S, EXECUTE_S = 60.0, 10.0
 # Programs of one temperature repeat each other below it, and leave the question above it.
 TEMPERATURE = 0.8
-# Questions of other domains are looked up in the open one.
-DOMAINS = frozenset(("movie", "finance", "music", "sports", "open"))
 
 Rule = Literal["false premise", "nothing to find", "right", "wrong but in the context", "wrong and not in the context"]
 # Questions by the rule that labelled them, or by the reason for leaving them out; lines that are none by the latter.
@@ -172,7 +170,6 @@ async def from_trying(
         ServiceFailure: the generator or the knowledge graph is not reachable.
     """
     writer = ProgramWriter(trying.llm, CATALOGUE, load_library(CATALOGUE), adapter=ADAPTER)
-    grammars: dict[str, Constraint] = {}
     examples: list[Example] = []
     items = await asyncio.to_thread(lambda: list(_source(sources, tally).items()))
     for item in items:
@@ -180,10 +177,9 @@ async def from_trying(
         if item.label_kind != "answer":
             tally["left out: no program finds that there is nothing"] += 1
             continue
-        domain = item.domain if item.domain in DOMAINS else "open"
-        if domain not in grammars:
-            grammars[domain] = Constraint(grammar=await asyncio.to_thread(decoding_grammar, CATALOGUE, domain))
-        programs = await _sample(writer, trying, item, domain, grammars[domain])
+        # Questions of other domains are looked up in the open one.
+        domain = item.domain if item.domain in CATALOGUE.domains else "open"
+        programs = await _sample(writer, trying, item, domain)
         best = await best_program(item, programs, partial(_execute, trying, item, domain))
         tally["kept" if best else "no program found the answer"] += 1
         if best:
@@ -221,7 +217,7 @@ async def best_program(item: Item, programs: Iterable[str], execute: Callable[[s
     return min(correct, key=lambda program: (len(program), program), default="")
 
 
-async def _sample(writer: ProgramWriter, trying: Trying, item: Item, domain: str, constraint: Constraint) -> list[str]:
+async def _sample(writer: ProgramWriter, trying: Trying, item: Item, domain: str) -> list[str]:
     moment = _moment(item)
     if await trying.llm.serves(ADAPTER, allow_s=SAMPLE_S):
         messages = adapter_messages(item.query, query_time=moment, domain=CATALOGUE.domains[domain])
@@ -235,7 +231,7 @@ async def _sample(writer: ProgramWriter, trying: Trying, item: Item, domain: str
         temperature=TEMPERATURE,
         n=trying.count,
         adapter=ADAPTER,
-        constraint=constraint,
+        constraint=Constraint(grammar=await asyncio.to_thread(decoding_grammar, CATALOGUE, domain)),
     )
     # A program that was cut at the limit may run, and say something else than was meant.
     return [sample.text for sample in completion.samples if sample.finish_reason != "length"]

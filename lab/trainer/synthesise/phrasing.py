@@ -25,11 +25,17 @@ def sections(text: str) -> list[tuple[str, str]]:
     return [(heading, body) for heading, _, body in blocks]
 
 
-_LINES = {name: body.splitlines() for name, body in sections((files(__package__) / "frames.txt").read_text("utf-8"))}
+def lines_of(package: str, name: str) -> dict[str, tuple[str, ...]]:
+    """The lines of each section of a package's text file."""
+    text = (files(package) / name).read_text(encoding="utf-8")
+    return {heading: tuple(body.splitlines()) for heading, body in sections(text)}
+
+
+_LINES = lines_of(__package__, "frames.txt")
 # A noun phrase becomes a question in one of these frames.
 FRAMES = _LINES["frames"]
 # A whole question becomes an indirect one behind one of these, where it begins with a question word.
-LEADS = [""] * 6 + [f"{lead} " for lead in _LINES["leads"]]
+LEADS = ("",) * 6 + tuple(f"{lead} " for lead in _LINES["leads"])
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from lab.trainer.synthesise.evidence import MAX_CHARS
 from lab.trainer.synthesise.phrasing import Phrasing
 from lab.trainer.synthesise.reading import filters
 from lab.trainer.synthesise.reading.articles import SAMPLE, article, brief, original, telling, way
+from lab.trainer.synthesise.reading.briefs import WORDS
 from lab.trainer.synthesise.record import Record, open_record
 from services.kit.lexical import K1, B, stems
 
@@ -35,11 +36,7 @@ FIRST, TITLED = 0.55, 0.5
 # Questions as people type them, and what they leave out.
 TYPED = 0.4
 TYPINGS = {"lower": 2.0, "unmarked": 2.5, "both": 4.5, "all lower": 1.0}
-_OPENERS = frozenset((
-    "a", "about", "are", "as", "at", "by", "can", "could", "did", "do", "does", "during", "for", "from", "had", "has",
-    "have", "how", "if", "in", "is", "of", "on", "since", "the", "through", "to", "under", "until", "was", "were",
-    "what", "when", "where", "which", "who", "whom", "whose", "why", "will", "with", "would",
-))  # fmt: skip
+_OPENERS = frozenset(WORDS["openers"])
 
 
 def generate(pairs: Sequence[Pair], count: int, seed: int) -> list[Record]:
