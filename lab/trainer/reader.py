@@ -20,7 +20,7 @@ from pydantic import JsonValue
 
 from lab.trainer import dataset, files, near, pairs
 from lab.trainer.checkpoint import Checkpoint, Point, State, Stop
-from lab.trainer.errors import BadCheckpoint, BadDataset, BadModel, Diverged
+from lab.trainer.errors import BadCheckpoint, BadDataset, BadModel
 from lab.trainer.model import number_format
 from lab.trainer.pairs import Pair
 from lab.trainer.progress import OnProgress, Progress
@@ -210,19 +210,9 @@ class _Run(Run):
             yield from left[: self.steps - self.state.step]
 
     def _learn(self, batch: Sequence[Example]) -> None:
-        began, share = time.monotonic(), self.share()
-        heights = (self.recipe.learning_rate, self.recipe.head_rate)
-        for group, height in zip(self.optimizer.param_groups, heights, strict=True):
-            group["lr"] = height * share
-        value = loss(self.model, batch)
+        began, value = time.monotonic(), loss(self.model, batch)
         value.backward()  # type: ignore[no-untyped-call]
-        norm = torch.nn.utils.clip_grad_norm_(self.parameters.values(), self.recipe.max_grad_norm)
-        if not (math.isfinite(value.item()) and math.isfinite(float(norm))):
-            raise Diverged(f"the loss of step {self.state.step + 1} is no number: choose a smaller --learning-rate")
-        self.optimizer.step()
-        self.optimizer.zero_grad(set_to_none=True)
-        size = len(batch) * max(len(example.window) for example in batch)
-        self.count_step(value.item(), self.recipe.learning_rate * share, size, time.monotonic() - began)
+        self.descend(value.item(), len(batch) * max(len(example.window) for example in batch), began)
 
     def _save(self) -> None:
         """Measure the loss on what was kept back, and write a checkpoint."""

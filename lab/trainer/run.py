@@ -13,13 +13,15 @@ from torch.nn import Parameter
 
 from lab.trainer import checkpoint
 from lab.trainer.checkpoint import Checkpoint, Point, State
-from lab.trainer.errors import BadCheckpoint
+from lab.trainer.errors import BadCheckpoint, Diverged
 from lab.trainer.progress import OnProgress, Progress
 from lab.trainer.recipe import ReaderRecipe, Recipe
 
 CHECKPOINTS = "checkpoints"
 # Steps over which the speed is averaged.
 SPEED_STEPS = 20
+# Steps in a row whose gradients overflow in fp16 while its scale is found; it starts at 65,536 and halves.
+MAX_OVERFLOWS = 20
 
 
 def rate(progress: float, warm_up: float) -> float:
@@ -55,6 +57,8 @@ class Run:
         began: when, by the monotonic clock; later when it goes on.
         steps: in all.
         parameters: what is trained by name, in the optimiser's order.
+        scaler: of the loss.
+        heights: full learning rates of the optimiser's groups.
     """
 
     recipe: Recipe | ReaderRecipe
@@ -65,7 +69,12 @@ class Run:
     steps: int
     parameters: dict[str, Parameter]
     optimizer: torch.optim.AdamW
+    scaler: torch.amp.GradScaler = field(default_factory=lambda: torch.amp.GradScaler("cpu", enabled=False))
     speeds: list[tuple[int, float]] = field(default_factory=list)
+    heights: list[float] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.heights = [group["lr"] for group in self.optimizer.param_groups]
 
     @property
     def epoch(self) -> float:
@@ -85,17 +94,43 @@ class Run:
     def progress(self) -> float:
         return progress(self.state.step, self.steps, self.spent_s - self.state.begun_s, self.steps_s)
 
-    def share(self) -> float:
-        """The share of the full learning rate for the step to come, so that the first one already learns something."""
-        return rate(max(self.progress, (self.state.step + 1) / (self.steps + 1)), self.recipe.warm_up)
+    def descend(self, loss: float, tokens: int, began: float) -> None:
+        """The end of a step, which began then: its gradients are clipped and applied.
 
-    def count_step(self, loss: float, learning_rate: float, tokens: int, seconds: float) -> None:
+        Args:
+            loss: mean over its examples.
+
+        Raises:
+            Diverged: the loss or the gradients are no numbers.
+        """
         state = self.state
+        # By the step to come, so that the first one already learns something.
+        share = rate(max(self.progress, (state.step + 1) / (self.steps + 1)), self.recipe.warm_up)
+        for group, height in zip(self.optimizer.param_groups, self.heights, strict=True):
+            group["lr"] = height * share
+        self.scaler.unscale_(self.optimizer)
+        norm = torch.nn.utils.clip_grad_norm_(self.parameters.values(), self.recipe.max_grad_norm)
+        if not (math.isfinite(loss) and self._bounded(float(norm))):
+            raise Diverged(
+                f"the loss of step {state.step + 1} is no number: choose a smaller --learning-rate; the last "
+                f"checkpoint in {self.folder} is whole"
+            )
+        # Passes a step over whose gradients overflowed, and halves the scale.
+        self.scaler.step(self.optimizer)
+        self.scaler.update()
+        self.optimizer.zero_grad(set_to_none=True)
         state.step += 1
         state.tokens += tokens
-        self.speeds = [*self.speeds[1 - SPEED_STEPS :], (tokens, seconds)]
+        self.speeds = [*self.speeds[1 - SPEED_STEPS :], (tokens, time.monotonic() - began)]
+        learning_rate = self.optimizer.param_groups[0]["lr"]
         state.history.append(Point(step=state.step, epoch=self.epoch, loss=loss, rate=learning_rate))
         self.tell(loss)
+
+    def _bounded(self, norm: float) -> bool:
+        """Whether a gradient's norm is a number, or one of few in a row that overflowed in fp16."""
+        state = self.state
+        state.overflows = 0 if math.isfinite(norm) else state.overflows + 1
+        return not state.overflows or (self.scaler.is_enabled() and state.overflows <= MAX_OVERFLOWS)
 
     def tell(self, loss: float = math.nan, note: str = "") -> None:
         state, done = self.state, self.progress

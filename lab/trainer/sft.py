@@ -26,8 +26,6 @@ from lab.trainer.score import Scorer, Scores, scorer_of
 
 # The end's measurement may take so much longer than the first, which shared the machine with nothing else of ours.
 MEASURE_MARGIN = 1.3
-# Steps in a row whose gradients overflow in fp16 while its scale is found; it starts at 65,536 and halves.
-MAX_OVERFLOWS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +127,6 @@ class _Run(Run):
     learner: Learner
     data: Data
     scorer: Scorer
-    scaler: torch.amp.GradScaler
     best: dict[str, Tensor] = field(default_factory=dict)
 
     @property
@@ -162,13 +159,10 @@ class _Run(Run):
         self.count_time()
 
     def _learn(self, step: Step) -> None:
-        """One step: gradients of all its batches, clipped and applied."""
-        learner, learning_rate = self.learner, self.recipe.learning_rate * self.share()
+        learner = self.learner
         learner.adapted.train()
         if learner.masks:
             learner.masks.draw()
-        for group in self.optimizer.param_groups:
-            group["lr"] = learning_rate
         examples = sum(map(len, step.batches))
         began, tokens, total = time.monotonic(), 0, 0.0
         with sharing(learner.plain):
@@ -178,24 +172,7 @@ class _Run(Run):
                 self.scaler.scale(loss).backward()  # type: ignore[no-untyped-call]
                 total += loss.item()
                 tokens += batch.size
-        self.scaler.unscale_(self.optimizer)
-        norm = torch.nn.utils.clip_grad_norm_(self.parameters.values(), self.recipe.max_grad_norm)
-        if not (math.isfinite(total) and self._bounded(float(norm))):
-            raise Diverged(
-                f"the loss of step {self.state.step + 1} is no number: choose a smaller --learning-rate; the last "
-                f"checkpoint in {self.folder} is whole"
-            )
-        # Passes a step over whose gradients overflowed, and halves the scale.
-        self.scaler.step(self.optimizer)
-        self.scaler.update()
-        self.optimizer.zero_grad(set_to_none=True)
-        self.count_step(total, learning_rate, tokens, time.monotonic() - began)
-
-    def _bounded(self, norm: float) -> bool:
-        """Whether a gradient's norm is a number, or one of few in a row that overflowed in fp16."""
-        state = self.state
-        state.overflows = 0 if math.isfinite(norm) else state.overflows + 1
-        return not state.overflows or (self.scaler.is_enabled() and state.overflows <= MAX_OVERFLOWS)
+        self.descend(total, tokens, began)
 
     def _measure(self, *, scored: bool) -> None:
         began = time.monotonic()

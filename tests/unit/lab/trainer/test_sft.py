@@ -171,7 +171,8 @@ def test_a_run_ends_when_its_time_is_over_and_is_measured_then(
 ) -> None:
     # A clock that goes on whenever it is looked at, so that a busy machine changes nothing.
     ticks = itertools.count()
-    monkeypatch.setattr(run, "time", SimpleNamespace(monotonic=lambda: next(ticks) * 0.08))
+    for module in (sft, run):
+        monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: next(ticks) * 0.08))
     result = sft.train(fresh(), FEW, recipe(epochs=100, time_limit_s=3), tmp_path)
     assert result.state.stopped == "time"
     assert result.after in result.state.history
