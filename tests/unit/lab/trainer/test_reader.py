@@ -10,7 +10,7 @@ import safetensors.torch
 import torch
 
 from lab.trainer import checkpoint, reader
-from lab.trainer.errors import BadCheckpoint, BadDataset, BadModel, BadTarget
+from lab.trainer.errors import BadCheckpoint, BadModel
 from lab.trainer.pairs import Pair
 from lab.trainer.progress import Progress
 from lab.trainer.reader import train
@@ -195,20 +195,6 @@ def test_pairs_that_no_window_can_teach_are_counted(base: Path, tmp_path: Path) 
     result = train([*examples(30), *more], recipe(distractors=0.0), tmp_path, tmp_path / "weights", base=base)
     assert 5 <= result.left_out <= 10
     assert reader.report(result)[0].startswith(f"{result.left_out} of {result.pairs} pairs were not taught")
-
-
-def test_too_little_to_learn_from_is_said(base: Path, tmp_path: Path) -> None:
-    with pytest.raises(BadDataset, match="too few"):
-        train(examples(2), recipe(), tmp_path, tmp_path / "weights", base=base)
-
-
-def test_only_a_readers_folder_is_replaced(tmp_path: Path) -> None:
-    reader.check_target(tmp_path / "new", tmp_path / "run")
-    (tmp_path / "other").mkdir()
-    with pytest.raises(BadTarget, match="holds no reader"):
-        reader.check_target(tmp_path / "other", tmp_path / "run")
-    with pytest.raises(BadTarget, match="lies in it"):
-        reader.check_target(tmp_path / "run", tmp_path / "run" / "deeper")
 
 
 @pytest.mark.parametrize(
