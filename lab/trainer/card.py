@@ -78,7 +78,8 @@ def card(name: str, result: Result) -> str:
         ("versions", ", ".join([f"Python {platform.python_version()}", *versions])),
     ]
     settings = ", ".join(
-        f"{key} {'/'.join(value) if isinstance(value, tuple) else value}" for key, value in recipe.model_dump().items()
+        f"{key} {'/'.join(value) if isinstance(value, tuple) else value}"
+        for key, value in (recipe.fixed() | recipe.model_dump()).items()
     )
     start = "the adapter that it goes on from" if result.start else "the base model"
     before, after = result.before, result.after

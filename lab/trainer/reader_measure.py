@@ -80,9 +80,6 @@ def served(folder: Path, base: Path, *, threads: int) -> Reader:
 def refit(folder: Path, near: Sequence[Pair], base: Path, *, on_progress: OnProgress) -> Card:
     """Fit the threshold of the weights in a folder anew, and replace their card.
 
-    Args:
-        near: see `near_scores`.
-
     Raises:
         BadModel: the folder holds no reader of this encoder.
     """
