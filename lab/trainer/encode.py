@@ -6,7 +6,7 @@ from typing import Any
 
 from lab.trainer.dataset import Example
 from lab.trainer.errors import BadModel
-from lab.trainer.progress import OnProgress, Progress
+from lab.trainer.run import OnProgress, Progress
 
 # Prompts that are rendered and tokenized between two calls of `on_progress`.
 PIECE = 512

@@ -11,8 +11,8 @@ from lab.trainer.dataset import Example
 from lab.trainer.encode import Encoded, encode
 from lab.trainer.errors import BadDataset
 from lab.trainer.model import Base
-from lab.trainer.progress import OnProgress
 from lab.trainer.recipe import Recipe
+from lab.trainer.run import OnProgress
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,11 +23,10 @@ from lab.trainer.checkpoint import Checkpoint, Point, State, Stop
 from lab.trainer.errors import BadCheckpoint, BadDataset, BadModel
 from lab.trainer.model import number_format
 from lab.trainer.pairs import Pair
-from lab.trainer.progress import OnProgress, Progress
 from lab.trainer.reader_measure import BESIDE, content, measured
 from lab.trainer.reader_model import Example, Model, batches, encode, loss
 from lab.trainer.recipe import ReaderRecipe
-from lab.trainer.run import CHECKPOINTS, Run, without_denormals
+from lab.trainer.run import CHECKPOINTS, OnProgress, Progress, Run, without_denormals
 from services.kit.encoder import bundled_model, fingerprint
 from services.kit.reader import CARD, MAX_SPAN_TOKENS, WEIGHTS, Card, Layout
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from lab.trainer.errors import BadModel
 from lab.trainer.pairs import Pair
-from lab.trainer.progress import OnProgress, Progress
+from lab.trainer.run import OnProgress, Progress
 from lab.trainer.score import answer_words, token_f1
 from services.kit.files import write_whole
 from services.kit.precision import choose_precision

@@ -2,10 +2,11 @@
 
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 import torch
 from torch import Tensor
@@ -14,7 +15,6 @@ from torch.nn import Parameter
 from lab.trainer import checkpoint
 from lab.trainer.checkpoint import Checkpoint, Point, State
 from lab.trainer.errors import BadCheckpoint, Diverged
-from lab.trainer.progress import OnProgress, Progress
 from lab.trainer.recipe import ReaderRecipe, Recipe
 
 CHECKPOINTS = "checkpoints"
@@ -22,6 +22,34 @@ CHECKPOINTS = "checkpoints"
 SPEED_STEPS = 20
 # Steps in a row whose gradients overflow in fp16 while its scale is found; it starts at 65,536 and halves.
 MAX_OVERFLOWS = 20
+
+Phase = Literal["encoding", "measuring", "training"]
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """A report of a run under way.
+
+    Attributes:
+        done: of `total`: prompts, examples or steps, by the phase.
+        loss: of the last step, per example, in nats.
+        tokens_per_s: computed in training lately, padding included.
+        left_s: until the end of the run, None before it is known.
+        note: a finding, for a line of its own.
+    """
+
+    phase: Phase
+    done: int
+    total: int
+    epoch: float = 0.0
+    loss: float = math.nan
+    rate: float = 0.0
+    tokens_per_s: float = 0.0
+    left_s: float | None = None
+    note: str = ""
+
+
+OnProgress = Callable[[Progress], None]
 
 
 def rate(progress: float, warm_up: float) -> float:

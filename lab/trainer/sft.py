@@ -19,9 +19,8 @@ from lab.trainer.errors import BadDataset, Diverged
 from lab.trainer.measure import batch_loss, replies, validation_loss
 from lab.trainer.model import Base, Learner, adapt, set_weights, weights
 from lab.trainer.plan import Data, Step, plan, prepare
-from lab.trainer.progress import OnProgress, Progress
 from lab.trainer.recipe import Recipe
-from lab.trainer.run import CHECKPOINTS, Run, without_denormals
+from lab.trainer.run import CHECKPOINTS, OnProgress, Progress, Run, without_denormals
 from lab.trainer.score import Scorer, Scores, scorer_of
 
 # The end's measurement may take so much longer than the first, which shared the machine with nothing else of ours.
@@ -74,7 +73,6 @@ def train(
     *,
     resume: bool = False,
     start: Path | None = None,
-    scorer: Scorer | None = None,
     on_progress: OnProgress = lambda _: None,
 ) -> Result:
     """Train an adapter.
@@ -83,7 +81,6 @@ def train(
         folder: checkpoints are kept in it.
         resume: go on from the last checkpoint there, which must be of the same training; without one begin.
         start: an adapter to begin with instead of a new one.
-        scorer: the task score; that of the examples' task when None.
         on_progress: told of every step, measurement and finding.
 
     Raises:
@@ -110,7 +107,7 @@ def train(
         planned=planned,
         learner=learner,
         data=data,
-        scorer=scorer or scorer_of(tasks.pop()),
+        scorer=scorer_of(tasks.pop()),
         # What fp16 cannot hold of small gradients it holds of larger ones; other formats need no scale.
         scaler=torch.amp.GradScaler(base.device.type, enabled=base.model.dtype is torch.float16),
     )

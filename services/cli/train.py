@@ -28,8 +28,8 @@ from services.generator.settings import GeneratorSettings
 
 if TYPE_CHECKING:
     from lab.trainer.dataset import Example
-    from lab.trainer.progress import Progress as RunProgress
     from lab.trainer.recipe import Recipe
+    from lab.trainer.run import Progress as RunProgress
 
 AnyRecipe = TypeVar("AnyRecipe", bound=BaseModel)
 # oneDNN and torch cache a primitive for each shape of a product, 1,024 of them by default: gigabytes, since hardly any

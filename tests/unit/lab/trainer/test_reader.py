@@ -12,12 +12,11 @@ import torch
 from lab.trainer import checkpoint, reader
 from lab.trainer.errors import BadCheckpoint, BadModel
 from lab.trainer.pairs import Pair
-from lab.trainer.progress import Progress
 from lab.trainer.reader import train
 from lab.trainer.reader_measure import refit
 from lab.trainer.reader_model import Model, encode, loss
 from lab.trainer.recipe import ReaderRecipe
-from lab.trainer.run import CHECKPOINTS
+from lab.trainer.run import CHECKPOINTS, Progress
 from lab.trainer.score import token_f1
 from services.kit.encoder import fingerprint
 from services.kit.precision import choose_precision

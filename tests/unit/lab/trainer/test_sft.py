@@ -16,8 +16,7 @@ from lab.trainer.checkpoint import Point
 from lab.trainer.dataset import Example
 from lab.trainer.errors import BadCheckpoint, BadDataset, BadModel, Diverged, WriteFailed
 from lab.trainer.model import adapt, load, set_weights, weights
-from lab.trainer.progress import Progress
-from lab.trainer.run import CHECKPOINTS
+from lab.trainer.run import CHECKPOINTS, Progress
 from lab.trainer.score import Scores
 from lab.trainer.sft import Result
 from tests.unit.lab.trainer.conftest import Fresh
@@ -193,14 +192,15 @@ def test_it_stops_when_validation_gets_no_better(fresh: Fresh, tmp_path: Path) -
     assert result.after.score is not None
 
 
-def test_the_adapter_with_the_best_score_is_kept(fresh: Fresh, tmp_path: Path) -> None:
+def test_the_adapter_with_the_best_score_is_kept(fresh: Fresh, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     given = iter([0.0, 0.7, 0.3])
 
     def scorer(_: Sequence[Example], replies: Sequence[str]) -> Scores:
         assert len(replies) == 4
         return {"score": next(given)}
 
-    result = sft.train(fresh(), FEW, recipe(epochs=2, score_examples=4), tmp_path, scorer=scorer)
+    monkeypatch.setattr(sft, "scorer_of", lambda _: scorer)
+    result = sft.train(fresh(), FEW, recipe(epochs=2, score_examples=4), tmp_path)
     assert result.after.score == {"score": 0.7}
     assert 0 < result.state.best_step < result.state.step
     set_weights(adapt(fresh(), recipe()), result.best)
