@@ -18,9 +18,8 @@ from services.kg.generate.rules.values import Values, parts_of
 from services.kg.generate.spans import Spotter
 from services.kg.generate.sql import SqlWriter
 from services.kg.generate.sql.linking import linked_values, links_text
-from services.kg.generate.sql.statement import Statement, parse
-from services.kg.generate.sql.tables import Untranslatable
-from services.kg.selects import MAX_CHARS
+from services.kg.generate.sql.statement import Statement
+from services.kg.selects import MAX_CHARS, parse_select
 from services.kg.settle import settle
 from services.kg.verbalize import verbalize
 from services.kit.budget import Budget
@@ -48,7 +47,7 @@ def executor(graph: tuple[Executor, NameIndex]) -> Executor:
 
 
 def program_of(executor: Executor, sql: str) -> str:
-    return Statement(parse(sql), executor.catalogue.domains[DOMAIN]).sql(ASKED.date())
+    return Statement(parse_select(sql), executor.catalogue.domains[DOMAIN]).sql(ASKED.date())
 
 
 def result_of(executor: Executor, program: str) -> Any:
@@ -156,7 +155,7 @@ def test_a_select_is_a_program(executor: Executor, sql: str, values: Any) -> Non
     ],
 )
 def test_what_is_no_select_over_the_tables_is_no_program(executor: Executor, sql: str) -> None:
-    with pytest.raises(Untranslatable):
+    with pytest.raises(ParseError):
         program_of(executor, sql)
 
 
