@@ -9,12 +9,13 @@ from services.kg.generate.rules.tokens import NEAR, Mention, Range
 from services.kg.generate.rules.values import PART, condition
 from services.kg.generate.rules.words import english
 from services.kg.generate.spans import POSSESSIVE
+from services.kg.language.tree import Condition
 
 _MARK = re.compile(r"[^\W_]{1,2}[+\-#*]+|[^\W\d_]")
 # Words of a mark behind its key: a letter or digit with a sign.
 MOST_BESIDE = 3
 # A key, and the condition that a row has this value there.
-Literal = tuple[str, str]
+Literal = tuple[str, Condition]
 
 
 def marks_of(roles: Roles, targets: list[Mention]) -> list[Literal]:

@@ -1,18 +1,19 @@
 """What the words of a question are to one function: names, values, thresholds, superlatives, keys, nouns."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
 from services.kg.generate.rules.inflection import inflections
 from services.kg.generate.rules.interrogatives import asks_what, asks_when
 from services.kg.generate.rules.lexicon import Lexicon
-from services.kg.generate.rules.question import quote
 from services.kg.generate.rules.tokens import BESIDE, NEAR, Mention, Range, Tokens, apart, apart_from
+from services.kg.generate.rules.trees import Name, compared
 from services.kg.generate.rules.values import Values, condition, exact, flag_phrases, is_joint, opposite
 from services.kg.generate.rules.words import KeyWords, english
 from services.kg.generate.spans import Spot
 from services.kg.language.catalogue import NUMERIC, Function, Key, Parameter
+from services.kg.language.tree import Condition
 
 COUNTED = "number of "
 # Shorter words of a key's name say nothing by themselves.
@@ -40,7 +41,7 @@ class Roles:
     function: Function  # whose rows the question may mean
     tokens: Tokens  # with the names taken already
     values: Values | None = None  # knows the texts that `open` keys have in the store
-    named: list[str] = field(default_factory=list)  # conditions by names
+    named: list[Condition] = field(default_factory=list)  # conditions by names
     # Values that stand where the rows' noun does, "which halogens", with the keys that have them.
     classes: dict[Range, str] = field(default_factory=dict)
     negated: bool = False  # whether a value is one that the rows do not have
@@ -136,17 +137,19 @@ class Roles:
 
     # Values
 
-    def conditions(self) -> list[tuple[str, str]]:
+    def conditions(self) -> list[tuple[str, Condition]]:
         """Key and condition for each value that the question says; the key's own words beside it are read with it."""
         claims = self._claims()
-        conditions: list[tuple[str, str]] = []
+        conditions: list[tuple[str, Condition]] = []
         for place in apart(claims):
             key, value = self._claimant(place, claims[place])
             before = self._negation(place, key)
             self.tokens.take(place, *before)
             self.negated |= bool(before)
             kept = opposite(key, value) if before else condition(key, value)
-            self.tokens.doubt |= not kept
+            if kept is None:
+                self.tokens.doubt = True
+                continue
             conditions.append((key.name, kept))
             if self.opens(place):
                 self.classes[place] = key.name
@@ -159,9 +162,7 @@ class Roles:
         """The words before a value that negate it: "not", "doesn't have a"; none where nothing does."""
         beside = self.tokens.find_all((*self.words_of(key.name).also, *self.phrases(key.name)))
         idle = {index for one in beside for index in range(one.first, one.end)}
-        first = place.first - 1
-        while first in idle or self.tokens.word(first) in english().between_not.split():
-            first -= 1
+        first = self.tokens.index_before(place, idle)
         before = Range(first, place.first)
         negates = self.tokens.negates(first) or (self.tokens.word(first) in NO and key.kind == "flag")
         return [before] if negates and self.tokens.free(before) else []
@@ -259,7 +260,7 @@ class Roles:
         if len(takers) != 1:
             return ""
         self.tokens.take(*verbs)
-        self.named += [f"eq({key}, {quote(text)})" for key, text in texts.items()]
+        self.named += [compared("eq", key, text) for key, text in texts.items()]
         return takers[0]
 
     def _take_value(self, place: Range, spots: Sequence[Spot]) -> bool:
@@ -270,7 +271,7 @@ class Roles:
             if not value or mention.place.near(place) > NEAR or not self.tokens.free(mention.place):
                 continue
             self.tokens.take(mention.place)
-            self.named.append(f"eq({mention.key}, {quote(value)})")
+            self.named.append(compared("eq", mention.key, value))
             return True
         return False
 
@@ -292,9 +293,9 @@ class Roles:
         stored = (self.values.stored(self.function, key.name, text) for text in dict.fromkeys((spot.text, bare)))
         return next(filter(None, stored), "")
 
-    def bind(self) -> dict[str, list[str]] | None:
+    def bind(self) -> dict[str, list[Name]] | None:
         """The names of the question by the parameters that take them; None where nothing takes one of them."""
-        names: dict[str, list[str]] = {}
+        names: dict[str, list[Name]] = {}
         parameters = [one for one in self.function.parameters if one.kind == "entity"]
         if self.function.pair is None and self.primary is not None:
             parameters.sort(key=lambda one: one is not self.primary)
@@ -369,7 +370,7 @@ class Roles:
     def _joined(self, noun: Range, name: Range) -> bool:
         return _OF_A_NAME.issuperset(self.tokens.between(noun, name))
 
-    def take_apposed(self, names: Mapping[str, Sequence[str]]) -> None:
+    def take_apposed(self, names: Collection[str]) -> None:
         """Read nouns that only say what kind of thing a name is."""
         kinds = {kind for one in self.function.parameters if one.name in names for kind in one.entities}
         for kind in kinds:

@@ -1,7 +1,5 @@
 """SELECTs over rows of which a thing has many, months of a turbine: what they come to, how many things have any."""
 
-import json
-import re
 from collections.abc import Sequence
 
 from sqlglot import exp
@@ -9,18 +7,18 @@ from sqlglot import exp
 from services.kg.generate.rules.roles import Roles
 from services.kg.generate.rules.tokens import Superlative
 from services.kg.language.catalogue import NUMERIC
+from services.kg.language.tree import Condition, Literal_, Sql
 from services.kg.selects import FLAGS, table_name
 from services.kg.values import lower_bound
 from services.kit.text.times import UnknownTime, resolve_time
 
-_CONDITION = re.compile(r"(?P<operator>\w+)\((?P<key>\w+)(?:, (?P<value>.*))?\)")
 # Units of what is added up.
 _ENERGY = ("Wh", "kWh", "MWh", "GWh", "TWh")
 _ADDED = frozenset(("seconds", "minutes", "hours", "days", *_ENERGY, "mm", "km", "miles", "g", "kg", "t", "litres"))
 _SIGNS = {"eq": "=", "ge": ">=", "gt": ">", "le": "<=", "lt": "<"}
 
 
-def adds_up(roles: Roles, key: str, conditions: Sequence[str]) -> bool:
+def adds_up(roles: Roles, key: str, conditions: Sequence[Condition]) -> bool:
     """Whether the values of a key may be added up.
 
     Hours, energy and money may, degrees and kilowatts may not; numbers of people only within one time, as members of
@@ -29,50 +27,50 @@ def adds_up(roles: Roles, key: str, conditions: Sequence[str]) -> bool:
     own = roles.function.key(key)
     if own.kind not in NUMERIC or own.kind == "percent" or key in roles.dated:
         return False
-    timed = any(one.startswith(f"eq({date}, ") for one in conditions for date in roles.dated)
+    timed = any(one.operator == "eq" and one.key in roles.dated for one in conditions)
     return own.unit in _ADDED if own.unit else own.kind == "money" or timed or not roles.dated
 
 
-def most_in_total(roles: Roles, group: str, order: Superlative, conditions: Sequence[str]) -> str:
-    """The SELECT of the groups with the largest or the smallest totals; empty where it cannot say all of this."""
+def most_in_total(roles: Roles, group: str, order: Superlative, conditions: Sequence[Condition]) -> Sql | None:
+    """The SELECT of the groups with the largest or the smallest totals; None where it cannot say all of this."""
     if order.first or not adds_up(roles, order.key, conditions):
-        return ""
+        return None
     by, total = _name(group), f"SUM({_name(order.key)})"
     end = f" GROUP BY {by} ORDER BY {total}{' DESC' if order.descending else ''} LIMIT {order.rows}"
     return _select(roles, f"{by}, {total}", conditions, end)
 
 
-def count_once(roles: Roles, conditions: Sequence[str]) -> str:
-    """The SELECT of the number of things that have such rows; empty where it cannot say a condition.
+def count_once(roles: Roles, conditions: Sequence[Condition]) -> Sql | None:
+    """The SELECT of the number of things that have such rows; None where it cannot say a condition.
 
     Something must ask for the rows: things of a kind, and those of a year, are also those without any.
     """
     own = roles.tokens.find_all(roles.lexicon.words.function(roles.function.name).words)
-    keys = {match["key"] for one in conditions if (match := _CONDITION.fullmatch(one))}
+    keys = {one.key for one in conditions}
     of_things = {one for one in keys if one.startswith(f"{roles.subject.name}_")}
     if not own and keys <= {*of_things, *roles.dated}:
-        return ""
+        return None
     return _select(roles, f"COUNT(DISTINCT {_name(roles.subject.name)})", conditions)
 
 
-def _select(roles: Roles, outputs: str, conditions: Sequence[str], end: str = "") -> str:
+def _select(roles: Roles, outputs: str, conditions: Sequence[Condition], end: str = "") -> Sql | None:
     clauses = [_clause(roles, one) for one in conditions]
     where = f" WHERE {' AND '.join(clauses)}" if clauses else ""
     # Names of the catalogue and quoted texts; the executor runs its parser's tree of it.
     select = f"SELECT {outputs} FROM {_name(table_name(roles.function))}{where}{end}"  # noqa: S608
-    return select if all(clauses) else ""
+    return Sql(select) if all(clauses) else None
 
 
-def _clause(roles: Roles, condition: str) -> str:
+def _clause(roles: Roles, condition: Condition) -> str:
     """A condition of the language in SQL; empty where it cannot be said, as of names, which SQL does not look up."""
-    match = _CONDITION.fullmatch(condition)
-    key = roles.function.key(match["key"]) if match else None
-    if match is None or key is None or key.entity:
+    key, operator = roles.function.key(condition.key), condition.operator
+    if key.entity:
         return ""
-    column, operator = _name(key.name), match["operator"]
-    if operator == "isnull":
+    column = _name(key.name)
+    if not condition.values:
         return f"{column} IS NULL"
-    value = json.loads(match["value"])
+    (literal,) = condition.values
+    value = literal.value if isinstance(literal, Literal_) else None
     if key.kind == "date":
         return _within(roles, key.name, operator, str(value))
     if operator == "like":

@@ -7,19 +7,21 @@ from services.kg.generate.rules.sums import adds_up
 from services.kg.generate.rules.tokens import Mention, Range
 from services.kg.generate.rules.words import english
 from services.kg.language.catalogue import NUMERIC
+from services.kg.language.tree import Aggregate, Condition, Group, Slice, Step
 
 _FOR_EACH = ("per", "each", "every", "(by|in|for|at|of) each")
 
 
-def total(roles: Roles, targets: Sequence[Mention]) -> str:
-    """SUM or AVG where the question says so of one number; else empty."""
+def total(roles: Roles, targets: Sequence[Mention]) -> Aggregate | None:
+    """The sum or the average where the question says so of one number."""
     if len({one.key for one in targets}) != 1 or not roles.numeric(targets[0]):
-        return ""
-    for aggregate, phrases in (("SUM", english().total), ("AVG", english().average)):
+        return None
+    aggregates: Sequence[tuple[Aggregate, Sequence[str]]] = (("sum", english().total), ("avg", english().average))
+    for aggregate, phrases in aggregates:
         if places := roles.tokens.find(phrases):
             roles.tokens.take(*places)
             return aggregate
-    return ""
+    return None
 
 
 def averaged(roles: Roles) -> list[Mention]:
@@ -33,32 +35,29 @@ def averaged(roles: Roles) -> list[Mention]:
     return [Mention(nouns[0], keys[0])] if nouns and len(keys) == 1 else []
 
 
-def tally(roles: Roles, targets: Sequence[Mention], thresholds: Sequence[str]) -> str:
-    """SUM where "how many" or "how much" asks for what several rows have together: the votes of 2018; else empty."""
+def is_tally(roles: Roles, targets: Sequence[Mention], thresholds: Sequence[Condition]) -> bool:
+    """Whether "how many" or "how much" asks for what several rows have together: the votes of 2018."""
     key = roles.key_of(targets[0]) if len(targets) == 1 else None
     if key is None or (key.kind != "integer" and not key.unit):
-        return ""
+        return False
     # How much a thing costs is no total of what it was sold for.
-    return "SUM" if key.kind != "money" and adds_up(roles, key.name, thresholds) else ""
+    return key.kind != "money" and adds_up(roles, key.name, thresholds)
 
 
-def grouped(roles: Roles, targets: Sequence[Mention], nouns: Sequence[Range]) -> str:
-    """A step to the value that most rows have, "which state has the most orders", or to all of them, "per state".
-
-    Empty where neither is asked for.
-    """
+def grouped(roles: Roles, targets: Sequence[Mention], nouns: Sequence[Range]) -> tuple[Step, ...]:
+    """The steps to the value that most rows have, "which state has the most orders", or to all of them, "per state"."""
     if len({one.key for one in targets}) != 1:
-        return ""
+        return ()
     key = roles.key_of(targets[0])
     if key is None or key.kind != "text":
-        return ""
+        return ()
     each = [one for one in roles.tokens.find_all(_FOR_EACH) if one.end == targets[0].place.first]
     if each and nouns and roles.tokens.find_all(english().count):
-        return f"group({key.name})"
+        return (Group((key.name,)),)
     starts = {noun.first for noun in nouns}
     behind = (one for one in roles.tokens.find(("most",)) if targets[-1].place.end <= one.first)
     most = [one for one in behind if one.end in starts] + roles.tokens.find(("most (common|frequent)",))
     if not most:
-        return ""
+        return ()
     roles.tokens.take(most[0])
-    return f"group({key.name})[:1]"
+    return Group((key.name,)), Slice(0, 1)

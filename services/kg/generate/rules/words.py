@@ -12,6 +12,7 @@ from pydantic import AfterValidator, BeforeValidator
 
 from services.kg.definition.folder import PACKAGED, Part
 from services.kg.generate.rules.phrases import BadPhrase, pattern
+from services.kg.language.tree import Operator
 
 
 def _readable(phrases: tuple[str, ...]) -> tuple[str, ...]:
@@ -287,7 +288,7 @@ class English(Part):
     fillers: str
 
     @property
-    def time_operators(self) -> tuple[tuple[str, Phrases], ...]:
+    def time_operators(self) -> tuple[tuple[Operator, Phrases], ...]:
         """Operators of the language, with what says so before a time."""
         return ("gt", self.after), ("lt", self.before), ("ge", self.since), ("le", self.until)
 
