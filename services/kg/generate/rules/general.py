@@ -21,7 +21,7 @@ from services.kg.language.catalogue import Function
 from services.kg.language.tree import Combine, Query, Reference, render
 
 
-def general(lexicon: Lexicon, question: Question, values: Values | None = None) -> list[str]:
+def general(lexicon: Lexicon, question: Question, values: Values) -> list[str]:
     """The statements of the plainest reading that understands every word; none when no reading does."""
     functions = lexicon.own.shown
     tokens = Tokens(question, lexicon.fillers)
@@ -31,15 +31,13 @@ def general(lexicon: Lexicon, question: Question, values: Values | None = None) 
     if min((one.cost for one in readings), default=HOP) >= HOP:
         for first, second in product(functions, repeat=2):
             readings += _hops(lexicon, tokens, first, second, values)
-    if share := _ratio(lexicon, tokens, functions):
+    if share := _ratio(lexicon, tokens, functions, values):
         readings.append(Reading((share,), HOP))
     best = min(readings, key=lambda one: one.cost, default=None)
     return [render(one) for one in best.statements] if best is not None else []
 
 
-def _hops(
-    lexicon: Lexicon, tokens: Tokens, first: Function, second: Function, values: Values | None
-) -> Iterator[Reading]:
+def _hops(lexicon: Lexicon, tokens: Tokens, first: Function, second: Function, values: Values) -> Iterator[Reading]:
     """A fact of a fact: the names lead to a key of the first function, whose values the second goes on with."""
     for key in first.keys:
         parameter = next((one for one in second.parameters if key.entity in one.entities), None)
@@ -65,7 +63,7 @@ def _hops(
                 yield Reading((statement, *reading.statements), reading.cost + HOP)
 
 
-def _ratio(lexicon: Lexicon, tokens: Tokens, functions: Sequence[Function]) -> Query | None:
+def _ratio(lexicon: Lexicon, tokens: Tokens, functions: Sequence[Function], values: Values) -> Query | None:
     """The ratio of one measure of two things of different kinds, of a city to its country; None where not asked."""
     places = tokens.names()
     asking = tokens.find(english().ratio)
@@ -78,7 +76,7 @@ def _ratio(lexicon: Lexicon, tokens: Tokens, functions: Sequence[Function]) -> Q
         side: dict[str, tuple[Query, int]] = {}
         spots = tokens.spots_at(place)
         for order, function in enumerate(functions):
-            roles = Roles(lexicon, function, tokens.copy())
+            roles = Roles(lexicon, function, tokens.copy(), values)
             kinds = roles.primary.entities if roles.primary else ()
             spot = next((one for one in spots if one.kind in kinds), None)
             if spot is None or roles.primary is None:

@@ -81,16 +81,14 @@ def _texts(roles: Roles) -> list[str]:
 
 def _stored(roles: Roles, key: str, text: str) -> str:
     """The text as a row has it under a key; empty where none does."""
-    values = roles.values
-    if values is None or key not in _texts(roles):
+    if key not in _texts(roles):
         return ""
-    return values.stored(roles.function, key, text) or next(iter(_parts(roles, key, text)), "").removeprefix(PART)
+    return roles.values.stored(roles.function, key, text) or next(iter(_parts(roles, key, text)), "").removeprefix(PART)
 
 
 def _parts(roles: Roles, key: str, text: str) -> list[str]:
     """The text as one of several values of a row."""
-    values = roles.values.of(roles.function, key) if roles.values is not None else ()
-    return [one for one in values if one.lower() == f"{PART}{text}".lower()]
+    return [one for one in roles.values.of(roles.function, key) if one.lower() == f"{PART}{text}".lower()]
 
 
 def _may_be(roles: Roles, text: str, stored: str) -> bool:

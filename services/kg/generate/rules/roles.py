@@ -40,7 +40,7 @@ class Roles:
     lexicon: Lexicon  # of the domain
     function: Function  # whose rows the question may mean
     tokens: Tokens  # with the names taken already
-    values: Values | None = None  # knows the texts that `open` keys have in the store
+    values: Values  # knows the texts that `open` keys have in the store
     named: list[Condition] = field(default_factory=list)  # conditions by names
     # Values that stand where the rows' noun does, "which halogens", with the keys that have them.
     classes: dict[Range, str] = field(default_factory=dict)
@@ -57,7 +57,7 @@ class Roles:
         """Whether only numbers or codes (P-514) tell the rows apart."""
         if self.subject.kind in NUMERIC:
             return True
-        values = self.values.of(self.function, self.subject.name) if self.values is not None else ()
+        values = self.values.of(self.function, self.subject.name)
         return bool(values) and all(any(map(str.isdigit, one)) for one in values)
 
     @cached_property
@@ -184,7 +184,7 @@ class Roles:
             words = self.words_of(key.name)
             taken = [*nouns, *(one.place for one in asked if one.key != key.name)]
             values = dict(words.values)
-            for text in self.values.of(self.function, key.name) if self.values is not None and words.open else ():
+            for text in self.values.of(self.function, key.name) if words.open else ():
                 values[text] = (*values.get(text, ()), *exact(text))
             if key.kind == "flag":
                 values = {**flag_phrases(key, words.words), **values}
@@ -287,7 +287,7 @@ class Roles:
 
     def _value_of(self, key: Key, spot: Spot) -> str:
         """A name as a value of the key: of its kind, or as a row has it, rivers flow into seas; else empty."""
-        if key.entity or key.kind != "text" or self.values is None:
+        if key.entity or key.kind != "text":
             return spot.text if key.entity == spot.kind else ""
         bare = spot.text[4:] if spot.text[:4].lower() == "the " else spot.text
         stored = (self.values.stored(self.function, key.name, text) for text in dict.fromkeys((spot.text, bare)))

@@ -90,7 +90,7 @@ def _within(roles: Roles, key: str, operator: str, time: str) -> str:
     except UnknownTime:
         return ""
     start, end = (lower_bound(one) for one in (window.start, window.end))
-    first = roles.values.least(roles.function, key) if roles.values is not None else ""
+    first = roles.values.least(roles.function, key)
     if operator in ("eq", "lt", "le") and first >= (start if operator == "lt" else end):
         return ""
     column, start, end = _name(key), _text(start), _text(end)
