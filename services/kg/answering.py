@@ -16,9 +16,8 @@ from services.kg.generate.base import Writer, Written, chat
 from services.kg.generate.rules.interrogatives import asks_for_one
 from services.kg.generate.rules.lexicon import lexicons
 from services.kg.generate.spans import Spotter, spots_in
-from services.kg.generate.sql import SqlWriter
 from services.kg.generate.sql.checking import CHECK, NO_COLUMN, choose_column, look_up, tells_all
-from services.kg.generate.sql.writer import NOTHING
+from services.kg.generate.sql.writer import NOTHING, SqlWriter
 from services.kg.live.execute import LiveExecutor
 from services.kg.outcome import Outcome
 from services.kg.settings import KgSettings

@@ -17,9 +17,9 @@ from services.kg.execute import Executor
 from services.kg.generate.rules.lexicon import lexicons
 from services.kg.generate.rules.values import Values, parts_of
 from services.kg.generate.spans import Spotter
-from services.kg.generate.sql import SqlWriter
 from services.kg.generate.sql.linking import linked_values, links_text
 from services.kg.generate.sql.statement import Statement
+from services.kg.generate.sql.writer import SqlWriter
 from services.kg.selects import MAX_CHARS, parse_select
 from services.kg.settle import settle
 from services.kg.verbalize import verbalize

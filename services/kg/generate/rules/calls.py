@@ -12,9 +12,6 @@ from services.kg.generate.rules.words import english
 from services.kg.language.catalogue import NUMERIC, Function
 from services.kg.language.tree import Aggregate, Condition, Query, Slice, Sort, Sql
 
-# What asks for all rows with a key beside each: all countries and their capitals.
-_LISTING = ("all", "every", "each", "list", "and", "with", "their")
-
 
 @dataclass(frozen=True, slots=True)
 class Selection:
@@ -62,7 +59,7 @@ def statement_of(roles: Roles, selection: Selection) -> Query | Sql | None:
         shown = keys[:1]
     elif selection.rows:
         beside = keys if not selection.many or not (conditions or names) else ()
-        if beside and selection.many and not roles.tokens.question.says(_LISTING):
+        if beside and selection.many and not roles.tokens.question.says(english().listing):
             # "Which incidents are open?" wants some of them, and names no value.
             return None
         shown = (*function.subject[:1], *beside) if beside else _naming_key(function)

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from services.kg.generate.rules.inflection import inflections
 from services.kg.generate.rules.orders import comparatives
-from services.kg.generate.rules.roles import NO, Roles
+from services.kg.generate.rules.roles import Roles
 from services.kg.generate.rules.tokens import BESIDE, NEAR, Number, Range, Tokens
 from services.kg.generate.rules.trees import compared
 from services.kg.generate.rules.words import english
@@ -15,13 +15,6 @@ from services.kg.language.tree import Condition, Operator
 from services.kit.text.vocabulary import MULTIPLES
 
 _YEAR = re.compile(r"\d{4}")
-_NONE = frozenset(("no", "zero", "without", "never", "not"))
-# Words between a deed and how it was done.
-_HOW = frozenset(("by", "with", "through", "via", "from", "to"))
-# Words between the two ends of a span.
-_TO = frozenset(("and", "to", "until", "till", "-", "through"))
-_FOR_EACH = frozenset(("a", "an", "per", "each", "every"))
-_BEFORE_COUNTS = frozenset(("has", "have", "had", "having", "with", "exactly", "worth"))
 
 
 def thresholds_of(roles: Roles) -> list[Condition]:
@@ -58,7 +51,7 @@ def _span(tokens: Tokens, low: Range, high: Range) -> Range | None:
     """The words from "between" or "from" to the second of two numbers or times; None where they end no span."""
     joint = tokens.between(low, high)
     is_opened = any(one.end == low.first for one in tokens.find(("between", "from")))
-    is_joined = len(joint) <= BESIDE and (not joint or joint[-1] in _TO)
+    is_joined = len(joint) <= BESIDE and (not joint or joint[-1] in english().span_joints)
     return Range(low.first - 1, high.end) if is_opened and is_joined else None
 
 
@@ -95,7 +88,7 @@ def _bound(roles: Roles, figure: Number) -> Condition | None:
 
 def _exactly(roles: Roles, figure: Number) -> Condition | None:
     """The condition of just this number: period 2, 8 cylinders, the second floor; else None."""
-    had = figure.ordinal or roles.tokens.word_before(figure.place) in _BEFORE_COUNTS
+    had = figure.ordinal or roles.tokens.word_before(figure.place) in english().before_counts
     for mention in roles.mentions:
         key = roles.key_of(mention)
         if key is None or key.kind not in ("integer", "number") or not roles.tokens.free(mention.place):
@@ -163,7 +156,7 @@ def _is_unit(roles: Roles, figure: Number, place: Range) -> bool:
         # The million is the number's and the unit's.
         return True
     between = roles.tokens.between(figure.place, place)
-    return place.first >= figure.place.end and len(between) <= 1 and not _FOR_EACH.intersection(between)
+    return place.first >= figure.place.end and len(between) <= 1 and not english().apiece.intersection(between)
 
 
 def _date_conditions(roles: Roles) -> list[Condition]:
@@ -218,12 +211,12 @@ def _never_conditions(roles: Roles) -> list[Condition]:
         place = Range(first, mention.place.end)
         if key is None or not tokens.free(place):
             continue
-        is_unset = key.kind == "date" and tokens.negates(first)
-        is_unset |= key.kind == "text" and not key.entity and tokens.word(first) in NO and key != roles.subject
-        is_none = key.kind == "integer" and tokens.word(first) in _NONE and key.name not in roles.dated
+        word, is_text = tokens.word(first), key.kind == "text" and not key.entity and key != roles.subject
+        is_unset = (key.kind == "date" and tokens.negates(first)) or (is_text and word in english().without)
+        is_none = key.kind == "integer" and word in english().none and key.name not in roles.dated
         if is_unset or is_none:
             # "Not shipped by DHL" may be shipped by another.
-            tokens.doubt |= key.kind == "date" and tokens.word(place.end) in _HOW
+            tokens.doubt |= key.kind == "date" and tokens.word(place.end) in english().how_done
             tokens.take(place)
             conditions.append(compared("isnull", key.name) if is_unset else compared("eq", key.name, 0))
     return conditions
@@ -231,11 +224,7 @@ def _never_conditions(roles: Roles) -> list[Condition]:
 
 def _operator_of_time(tokens: Tokens, place: Range) -> Operator:
     """The operator that the words beside a time mean; they are read."""
-    operators: Sequence[tuple[Operator, Sequence[str]]] = (
-        *english().time_operators,
-        ("eq", ("in", "of", "on", "during")),
-    )
-    for operator, phrases in operators:
+    for operator, phrases in english().time_operators:
         if places := [one for one in tokens.find(phrases) if one.leads_to(place) or one.first == place.end]:
             tokens.take(places[0])
             return operator

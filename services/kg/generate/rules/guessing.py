@@ -22,8 +22,6 @@ MOST_GUESSES = 4
 SAME_WORD = 85
 # A shorter stretch is no name that somebody got nearly right.
 MIN_CHARS = 4
-# Between a noun and the digits that name it.
-_SIGNS = frozenset(("#", "no", "no.", "nr", "number", "id", "."))
 
 
 def with_guesses(lexicon: Lexicon, question: Question, names: NameIndex, values: Values) -> Question:
@@ -60,7 +58,7 @@ def _numbered(lexicon: Lexicon, tokens: Tokens, names: NameIndex) -> Iterator[Sp
         for kind in lexicon.own.kinds if text.isdigit() else ():
             before = (noun for noun in plain.find(lexicon.nouns(kind)) if noun.end <= number.place.first)
             noun = max(before, key=lambda one: one.end, default=None)
-            if noun is not None and _SIGNS.issuperset(plain.between(noun, number.place)):
+            if noun is not None and english().numbering.issuperset(plain.between(noun, number.place)):
                 best = resolved(names, text, (kind,))
                 if best is not None and best.surface == text:
                     # With the sign before it, as in "no. 1005".

@@ -13,18 +13,14 @@ from services.kg.generate.rules.interrogatives import WHETHER, asks_what, asks_w
 from services.kg.generate.rules.literals import Literal, literals_of, marks_of
 from services.kg.generate.rules.orders import comparative, superlative
 from services.kg.generate.rules.roles import Roles, subject_of
+from services.kg.generate.rules.sums import averaged, grouped, is_tally, total
 from services.kg.generate.rules.tokens import BESIDE, Mention, Range, Superlative, apart_from
-from services.kg.generate.rules.totals import averaged, grouped, is_tally, total
 from services.kg.generate.rules.trees import Name, project, query_of, where
 from services.kg.generate.rules.words import english
 from services.kg.language.tree import Aggregate, Combination, Combine, Condition, Query, Statement, Step
 
-_OURS = frozenset(("we", "i"))
-_DONE = frozenset(("did", "have", "had", "has"))
-_MAY = frozenset(("can", "could", "may"))
 # What we do with all of them is said in a verb and a particle.
 _MOST_WORDS = 2
-_JOINTS = frozenset(("and", ",", "or", "&", "as", "plus", "/"))
 # Names that one question compares.
 MOST_NAMES = 4
 # What a reading costs beside one that says all by one call.
@@ -350,7 +346,7 @@ class Reader:
     def _listed(self, targets: Sequence[Mention]) -> bool:
         """Whether several keys stand beside each other; the population of the capital is neither of the two."""
         return all(
-            one.key == other.key or any(word in _JOINTS for word in self.roles.tokens.between(one.place, other.place))
+            one.key == other.key or english().joints.intersection(self.roles.tokens.between(one.place, other.place))
             for one, other in pairwise(targets)
         )
 
@@ -377,9 +373,11 @@ def _take_circumstances(roles: Roles, nouns: Sequence[Range], ordered: Sequence[
     for run in tokens.unread():
         before = tokens.word_before(run)
         word = tokens.word(run.first)
-        ours = before in _OURS and tokens.word(run.first - 2) not in _DONE
+        ours = before in english().we and tokens.word(run.first - 2) not in english().did
         if ours and run.end - run.first <= _MOST_WORDS and not word.endswith("ed"):
             tokens.take(run)
-        elif ordered and run.end == run.first + 1 and (before in _MAY or (word.endswith("s") and run.first in ends)):
+            continue
+        is_idle = before in english().may or (word.endswith("s") and run.first in ends)
+        if ordered and run.end == run.first + 1 and is_idle:
             # "Which plane flies at the greatest height": whatever it does there.
             tokens.take(run)

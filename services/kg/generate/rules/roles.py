@@ -18,14 +18,8 @@ from services.kg.language.tree import Condition
 COUNTED = "number of "
 # Shorter words of a key's name say nothing by themselves.
 MIN_SAID = 4
-# Words between a name and the noun for its kind.
-_OF_A_NAME = frozenset(("of", "the", "called", "named", "in"))
 # Last words of keys that say no more than when rows are of.
 _DATES = frozenset(("date", "day", "month", "year", "time"))
-# Words that negate the thing behind them.
-NO = frozenset(("no", "without"))
-# Words before a noun that asks for rows.
-_BEFORE_NOUNS = frozenset(("which", "what", "many", "list", "name", "all", "every", "number"))
 
 
 def subject_of(function: Function) -> Key:
@@ -164,7 +158,7 @@ class Roles:
         idle = {index for one in beside for index in range(one.first, one.end)}
         first = self.tokens.index_before(place, idle)
         before = Range(first, place.first)
-        negates = self.tokens.negates(first) or (self.tokens.word(first) in NO and key.kind == "flag")
+        negates = self.tokens.negates(first) or (self.tokens.word(first) in english().without and key.kind == "flag")
         return [before] if negates and self.tokens.free(before) else []
 
     def outside_values(self, places: Sequence[Range]) -> list[Range]:
@@ -244,7 +238,7 @@ class Roles:
     def opens(self, place: Range) -> bool:
         """Whether the words stand where a noun does: which halogens, how many of the halogens."""
         before = (self.tokens.word(index) for index in range(place.first - 1, -1, -1))
-        return next((word for word in before if word not in ("of", "the")), "") in _BEFORE_NOUNS
+        return next((word for word in before if word not in ("of", "the")), "") in english().before_nouns
 
     def _above(self, place: Range, spots: Sequence[Spot]) -> str:
         """The parameter or key that takes a name to whom the rows report; a key's condition is added to `named`.
@@ -278,7 +272,7 @@ class Roles:
     def _takes_value_before(self, place: Range, spots: Sequence[Spot]) -> bool:
         """Read a name behind a key of texts as its value where rows are asked for: which river flows into the Harn."""
         nouns = [noun for noun in self.tokens.find(self.nouns) if noun.end <= place.first]
-        if not any(self.tokens.word_before(noun) in _BEFORE_NOUNS for noun in nouns):
+        if not any(self.tokens.word_before(noun) in english().before_nouns for noun in nouns):
             return False
         before = [one for one in self.mentions if one.place.leads_to(place)]
         keys = [self.key_of(one) for one in before]
@@ -368,7 +362,7 @@ class Roles:
         )
 
     def _joined(self, noun: Range, name: Range) -> bool:
-        return _OF_A_NAME.issuperset(self.tokens.between(noun, name))
+        return english().before_names.issuperset(self.tokens.between(noun, name))
 
     def take_apposed(self, names: Collection[str]) -> None:
         """Read nouns that only say what kind of thing a name is."""

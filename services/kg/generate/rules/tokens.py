@@ -110,12 +110,12 @@ class Tokens:
 
     def negates(self, index: int) -> bool:
         """Whether the word with this index says that something is not so."""
-        return self.word(index).replace("’", "'") in english().negating.split()
+        return self.word(index).replace("’", "'") in english().negating
 
     def index_before(self, place: Range, idle: Collection[int] = ()) -> int:
         """The index of the word before a place, apart from `idle` ones and those that a "not" may stand before."""
         index = place.first - 1
-        while index in idle or self.word(index) in english().between_not.split():
+        while index in idle or self.word(index) in english().between_not:
             index -= 1
         return index
 
