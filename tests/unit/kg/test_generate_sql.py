@@ -203,7 +203,7 @@ async def test_a_text_that_cells_list_among_others_is_looked_for_in_them(
     with drafted_graph(tmp_path, "coast") as (engine, catalogue):
         names = NameIndex(engine, catalogue)
         sql = writer((Executor(engine, names, catalogue), names), FakeGenerator(lambda _: reply))
-        written = await sql.write(f"harbours near a {place}", query_time=ASKED, domain="coast", budget=Budget(5))
+        written = await sql.write(f"harbours near a {place}", query_time=ASKED, domain="coast", budget=Budget(60))
     assert written.program == f"SELECT harbour_name FROM harbour WHERE {condition}"  # noqa: S608
 
 
