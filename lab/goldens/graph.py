@@ -22,6 +22,7 @@ from services.kg.generate.examples import load_library
 from services.kg.generate.function_calling import FunctionCallingWriter
 from services.kg.generate.program import ProgramWriter, adapter_messages
 from services.kg.generate.rules import RuleWriter
+from services.kg.generate.rules.values import Values
 from services.kg.generate.spans import Spotter
 from services.kg.language.decoding import decoding_grammar
 from services.kg.outcome import Outcome
@@ -46,7 +47,7 @@ class Rules:
     """Programs that rules write for a graph, and their outcomes."""
 
     def __init__(self, engine: Engine) -> None:
-        self._writer = RuleWriter(CATALOGUE, Spotter(engine, CATALOGUE))
+        self._writer = RuleWriter(CATALOGUE, Spotter(engine, CATALOGUE), Values(engine), NameIndex(engine, CATALOGUE))
         self._executor = Executor(engine, NameIndex(engine, CATALOGUE), CATALOGUE)
 
     def record(self, query: str, domain: str, query_time: datetime) -> dict[str, Any]:

@@ -12,13 +12,12 @@ from proto.base import Degradation, StageTiming
 from proto.kg import KgEntity, KgExecuteRequest, KgMode, KgRequest, KgResponse, KgStatement, KgStatus
 from services.kg.errors import ParseError
 from services.kg.execute import ASKER, Executor
-from services.kg.generate.base import Writer, Written
+from services.kg.generate.base import Writer, Written, chat
 from services.kg.generate.rules.interrogatives import asks_for_one
 from services.kg.generate.rules.lexicon import lexicons
 from services.kg.generate.spans import Spotter, spots_in
-from services.kg.generate.sql import SqlWriter
-from services.kg.generate.sql.checking import NO_COLUMN, check_of, choose_column, look_up, tells_all
-from services.kg.generate.sql.writer import NOTHING
+from services.kg.generate.sql.checking import CHECK, NO_COLUMN, choose_column, look_up, tells_all
+from services.kg.generate.sql.writer import NOTHING, SqlWriter
 from services.kg.live.execute import LiveExecutor
 from services.kg.outcome import Outcome
 from services.kg.settings import KgSettings
@@ -191,7 +190,7 @@ class Answering:
             return
         for name in added:
             await writer.read_ahead(name, llm, READ_AHEAD_S)
-        await llm.chat(check_of("", "", ""), max_tokens=1, allow_s=READ_AHEAD_S)
+        await llm.chat(chat(CHECK, columns="", found="", question=""), max_tokens=1, allow_s=READ_AHEAD_S)
 
     async def _model_mode(self, task: _Task) -> KgMode | None:
         """The mode by which a model may answer where rules do not; None where none is asked."""

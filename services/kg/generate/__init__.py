@@ -8,7 +8,7 @@ from services.kg.generate.program import ProgramWriter
 from services.kg.generate.rules import RuleWriter
 from services.kg.generate.rules.values import Values
 from services.kg.generate.spans import Spotter
-from services.kg.generate.sql import SqlWriter
+from services.kg.generate.sql.writer import SqlWriter
 from services.kg.language.catalogue import Catalogue
 from services.kit.encoder import Encoder
 from services.kit.llm import LLM

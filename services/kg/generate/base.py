@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from itertools import chain
 from typing import Protocol
 
@@ -11,10 +12,14 @@ from services.kg.generate.examples import Example
 from services.kg.language.catalogue import Domain
 from services.kit.budget import Budget
 from services.kit.llm import Message
+from services.kit.prompts import Prompt, PromptFolder
 from services.kit.untrusted import one_line
 
 # Of a longer question the rest is not shown; none of the real ones comes near.
 MAX_QUESTION_CHARS = 600
+# Left of the budget for running the program.
+RESERVE_S = 0.2
+PROMPTS = PromptFolder("services.kg")
 # Feedback is a list of short errors; a longer one would cost more to read than the program it mends.
 MAX_FEEDBACK_CHARS = 600
 
@@ -71,3 +76,15 @@ def conversation(system: str, examples: Iterable[tuple[Example, str]], question:
         for one, reply in examples
     )
     return [Message("system", system), *chain.from_iterable(turns), Message("user", question)]
+
+
+def chat(name: str, **values: str) -> list[Message]:
+    """The chat of a prompt after its examples; what differs is last, for vLLM to cache the rest."""
+    prompt, examples = _texts(name)
+    system, last = prompt.fill(**values)
+    return [system, *examples, last]
+
+
+@cache
+def _texts(name: str) -> tuple[Prompt, list[Message]]:
+    return PROMPTS.prompt(name), PROMPTS.turns(f"{name}_examples")

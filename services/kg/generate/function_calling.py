@@ -15,10 +15,9 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, ValidationError
 
 from services.kg.errors import KgError
-from services.kg.generate.base import Written, conversation, domain_question
+from services.kg.generate.base import PROMPTS, RESERVE_S, Written, conversation, domain_question
 from services.kg.generate.examples import Example, Library
 from services.kg.generate.ground import ground
-from services.kg.generate.program import PROMPTS, RESERVE_S
 from services.kg.generate.spans import Spotter, spots_in
 from services.kg.language import tree
 from services.kg.language.catalogue import Catalogue, Function, Key

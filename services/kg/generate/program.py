@@ -4,7 +4,7 @@ import asyncio
 from dataclasses import dataclass
 from datetime import datetime
 
-from services.kg.generate.base import Written, conversation, domain_question
+from services.kg.generate.base import PROMPTS, RESERVE_S, Written, conversation, domain_question
 from services.kg.generate.examples import Example, Library
 from services.kg.generate.ground import ground
 from services.kg.generate.spans import Spotter, spots_in
@@ -12,12 +12,8 @@ from services.kg.language.catalogue import Catalogue, Domain
 from services.kg.language.decoding import decoding_grammar, schema_text
 from services.kit.budget import Budget
 from services.kit.llm import LLM, Constraint, Message, log_missing
-from services.kit.prompts import PromptFolder
 
 MAX_TOKENS = 120
-# Left of the budget for running the program.
-RESERVE_S = 0.2
-PROMPTS = PromptFolder("services.kg")
 _BASE, _ADAPTED = PROMPTS.template("program"), PROMPTS.template("program_adapter")
 
 

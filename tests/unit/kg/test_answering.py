@@ -19,7 +19,7 @@ from services.kg.execute import Executor
 from services.kg.generate.base import Written
 from services.kg.generate.rules.values import Values
 from services.kg.generate.spans import Spot, Spotter
-from services.kg.generate.sql import SqlWriter
+from services.kg.generate.sql.writer import SqlWriter
 from services.kg.language.catalogue import Catalogue
 from services.kg.outcome import Outcome
 from services.kg.settings import KgSettings

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from hypothesis import example, given
 from hypothesis import strategies as st
 from sqlalchemy import Engine, create_engine, event, select
@@ -26,47 +27,8 @@ from services.kg.store.names import (
 )
 from tests.unit.kg.graph import disposed
 
-LISTED = """
-AAPL    Apple Inc. Common Stock
-APLE    Apple Hospitality REIT Inc. Common Shares
-ORMP    Oramed Pharmaceuticals Inc. Common Stock
-MSFT    Microsoft Corporation Common Stock
-GOOGL   Alphabet Inc. Class A Common Stock
-GOOG    Alphabet Inc. Class C Capital Stock
-NOW     ServiceNow Inc. Common Stock
-DNOW    NOW Inc. Common Stock
-HP      Helmerich & Payne Inc. Common Stock
-HPQ     HP Inc. Common Stock
-T       AT&T Inc.
-ALL     Allstate Corporation (The) Common Stock
-GOLD    Barrick Gold Corporation Common Stock (BC)
-DOW     Dow Inc. Common Stock
-X       United States Steel Corporation Common Stock
-SPCE    Virgin Galactic Holdings Inc. Common Stock
-BANC    Banc of California Inc. Common Stock
-BANC^F  Banc of California Inc. Depositary Shares each representing a 1/40th interest in a Preferred Stock
-AAL     American Airlines Group Inc. Common Stock
-ICU     SeaStar Medical Holding Corporation Common Stock
-"""
-MOVIES = [
-    ("godfather-1972", "The Godfather", 250.0), ("godfather-1991", "Godfather", 1.0),
-    ("godfather-2", "The Godfather Part II", 90.0), ("crash-1996", "Crash", 20.0), ("crash-2004", "Crash", 100.0),
-    ("crash-1977", "Crash!", 1.0), ("crash-1928", "The Crash", 0.0),
-    ("fellowship", "The Lord of the Rings: The Fellowship of the Ring", 900.0),
-    ("towers", "The Lord of the Rings: The Two Towers", 930.0),
-    ("return", "The Lord of the Rings: The Return of the King", 1_100.0),
-    ("madea", "Madea's Witness Protection", 60.0), ("toy-2", "Toy Story 2", 500.0), ("amelie", "Amélie", 170.0),
-    ("spider", "Spider-Man: Homecoming", 880.0), ("artist", "The Artist", 130.0),
-    ("spirited", "千と千尋の神隠し", 350.0), ("harry-4", "Harry Potter and the Goblet of Fire", 890.0),
-]  # fmt: skip
-ARTISTS = [
-    ("back2back", "Beatles Back2Back"), ("fab", "Beatles Revival Band"), ("aha", "a-ha"), ("jay", "Jay-Z"),
-    ("beyonce", "Beyoncé"), ("gnr", "Guns N' Roses"), ("m", "M"), ("plus", "+"),
-]  # fmt: skip
-TEAMS = [
-    ("united", "Manchester Utd"), ("city", "Manchester City"), ("atletico", "Atlético Madrid"),
-    ("real-madrid", "Real Madrid"), ("nottingham", "Nott'ham Forest"), ("nets", "Brooklyn Nets"), ("nets", "BKN"),
-]  # fmt: skip
+DATA = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text("utf-8"))
+MOVIES = DATA["surfaces"]["movie"]
 
 
 def filled(url: str = "sqlite://", **surfaces: Iterable[tuple[Any, ...]]) -> Engine:
@@ -90,10 +52,10 @@ def reopened(file: Path, progress: Callable[[], int], steps: int, **surfaces: It
 
 @pytest.fixture(scope="module")
 def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
-    lines = (line.split(maxsplit=1) for line in LISTED.strip().splitlines())
+    lines = (line.split(maxsplit=1) for line in DATA["listed"].splitlines())
     listed = [(ticker, surface, weight) for ticker, full in lines for surface, weight in company_names(full, ticker)]
     url = f"sqlite:///{tmp_path_factory.mktemp('names') / 'names.sqlite'}"
-    with disposed(filled(url, company=listed, movie=MOVIES, artist=ARTISTS, soccer_team=TEAMS)) as engine:
+    with disposed(filled(url, company=listed, **DATA["surfaces"])) as engine:
         yield engine
 
 
@@ -152,58 +114,13 @@ def test_a_warrant_is_not_indexed_as_its_company() -> None:
     assert max(names.values()) < 0.5
 
 
-# By kind: how people write an entity's name.
-WRITTEN: dict[str, dict[str, str]] = {
-    "company": {
-        "AAPL": "aapl; $AAPL; Apple; apple inc; apple stock; aapl stock price; Apple Inc. (NASDAQ: AAPL)",
-        "ORMP": "oramed; oramed pharmaceutcals; oramde pharmaceuticals",
-        "MSFT": "micorsoft; micro soft",
-        "T": "at&t; att; at and t",
-        "HP": "hp; helmerich payne",
-        "ALL": "allstate",
-        "GOLD": "gold",
-        "AAL": "american airlines",
-        "SPCE": "galactic virgin",
-        "BANC^F": "banc^f; bancf",
-        "BANC": "banc",
-        # A word of English: the company called so, not the ticker of another.
-        "DNOW": "now",
-    },
-    "movie": {
-        "godfather-1972": "the godfather; thegodfather",
-        "godfather-2": "godfather part 2",
-        "madea": "madeas witness protection; madea's wittness protection",
-        "spider": "spiderman homecoming; spider man: home coming",
-        "amelie": "AMELIE",
-        "artist": "the artist",
-        "crash-2004": "Crash (2004 film)",
-        "spirited": "千と千尋の神隠し",
-        "harry-4": "harry potter and the goblet of fier",
-    },
-    "artist": {
-        "aha": "A-ha; a ha; aha",
-        "jay": "jay z; jayz",
-        "beyonce": "beyonce",
-        "gnr": "guns and roses; Guns ’n’ Roses",
-        "plus": "+",
-    },
-    "soccer_team": {
-        "united": "manchester united",
-        "atletico": "atletico madrid",
-        "nottingham": "nottham forest",
-        "nets": "bkn",
-        "real-madrid": "real madrid cf",
-    },
-}
-
-
 @pytest.mark.parametrize(
     ("kind", "text", "entity"),
     [
         (kind, text, entity)
-        for kind, entities in WRITTEN.items()
+        for kind, entities in DATA["written"].items()
         for entity, texts in entities.items()
-        for text in texts.split("; ")
+        for text in texts
     ],
 )
 def test_names_are_found_as_people_write_them(index: NameIndex, kind: str, text: str, entity: str) -> None:
@@ -212,20 +129,9 @@ def test_names_are_found_as_people_write_them(index: NameIndex, kind: str, text:
     assert kind == "movie" or len(entities) == 1
 
 
-# What the graph lacks, and "Them", which begins like an article.
-UNKNOWN = {
-    "company": """index; sector; ALL; the company; stock; STOCK_NAME; stock company; dow jones; the dow jones company;
-        S&P 500; bitcoin; united states; silver; nasdaq composite; berkshire hathaway; oramed therapeutics;
-        ICU Medical; aapx; appl; apple pharmaceuticals""",
-    "movie": "toy story 3; toy story; the movie; film; inception; crash landing",
-    "artist": "Them",
-    "soccer_team": "madrid; manchester; real betis; premier league",
-}
-
-
 @pytest.mark.parametrize(
     ("kind", "text"),
-    [(kind, text.strip()) for kind, texts in UNKNOWN.items() for text in texts.split(";")],
+    [(kind, text) for kind, texts in DATA["unknown"].items() for text in texts],
 )
 def test_what_the_graph_lacks_is_refused(index: NameIndex, kind: str, text: str) -> None:
     resolution = index.resolve(text, [kind])

@@ -7,9 +7,11 @@ import yaml
 from sqlalchemy import Engine
 
 from services.kg.domains import CATALOGUE
+from services.kg.entities import NameIndex
 from services.kg.execute import Executor
 from services.kg.generate.rules import RuleWriter
 from services.kg.generate.rules.question import Question
+from services.kg.generate.rules.values import Values
 from services.kg.generate.spans import Spotter
 from services.kit.budget import Budget
 from tests.unit.kg.graph import ASKED
@@ -25,7 +27,9 @@ PROGRAMS = {
 
 @pytest.fixture(scope="module")
 def writer(small_graph: Engine) -> RuleWriter:
-    return RuleWriter(CATALOGUE, Spotter(small_graph, CATALOGUE))
+    return RuleWriter(
+        CATALOGUE, Spotter(small_graph, CATALOGUE), Values(small_graph), NameIndex(small_graph, CATALOGUE)
+    )
 
 
 @pytest.mark.parametrize(("domain", "query"), PROGRAMS)
@@ -48,11 +52,6 @@ def test_hostile_questions_get_programs_that_parse(writer: RuleWriter, executor:
     for domain in CATALOGUE.domains:
         outcomes = executor.execute(writer.program(query, ASKED, domain), domain=domain, query_time=ASKED)
         assert all(outcome.status != "parse_error" for outcome in outcomes), domain
-
-
-def test_without_a_graph_names_are_guessed() -> None:
-    program = RuleWriter(CATALOGUE).program("who directed harbour lights?", ASKED, "movie")
-    assert program == 'get_movie("harbour lights")["director"]'
 
 
 def test_the_longest_name_wins_and_asking_words_are_none(small_graph: Engine) -> None:

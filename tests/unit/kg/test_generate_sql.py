@@ -8,6 +8,7 @@ from typing import Any
 
 import httpx
 import pytest
+import yaml
 
 from proto.kg import MAX_PROGRAM_CHARS, MAX_STATEMENTS
 from services.kg.entities import NameIndex
@@ -16,11 +17,10 @@ from services.kg.execute import Executor
 from services.kg.generate.rules.lexicon import lexicons
 from services.kg.generate.rules.values import Values, parts_of
 from services.kg.generate.spans import Spotter
-from services.kg.generate.sql import SqlWriter
 from services.kg.generate.sql.linking import linked_values, links_text
-from services.kg.generate.sql.statement import Statement, parse
-from services.kg.generate.sql.tables import Untranslatable
-from services.kg.selects import MAX_CHARS
+from services.kg.generate.sql.statement import Statement
+from services.kg.generate.sql.writer import SqlWriter
+from services.kg.selects import MAX_CHARS, parse_select
 from services.kg.settle import settle
 from services.kg.verbalize import verbalize
 from services.kit.budget import Budget
@@ -32,6 +32,7 @@ from tests.unit.kg.library import drafted_graph
 
 pytestmark = pytest.mark.anyio
 DOMAIN = "library"
+CASES = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text("utf-8"))
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +49,7 @@ def executor(graph: tuple[Executor, NameIndex]) -> Executor:
 
 
 def program_of(executor: Executor, sql: str) -> str:
-    return Statement(parse(sql), executor.catalogue.domains[DOMAIN]).sql(ASKED.date())
+    return Statement(parse_select(sql), executor.catalogue.domains[DOMAIN]).sql(ASKED.date())
 
 
 def result_of(executor: Executor, program: str) -> Any:
@@ -60,66 +61,7 @@ def result_of(executor: Executor, program: str) -> Any:
 
 @pytest.mark.parametrize(
     ("sql", "values"),
-    [
-        ("SELECT country FROM author WHERE name = 'Cy Page'", ["Peru"]),
-        ("SELECT \"country\" FROM author AS a WHERE a.name LIKE '%Quill%'", ["Norway"]),
-        ("SELECT title FROM book WHERE genre = 'Essay'", ["Another Way", "Marbled Paper"]),
-        ("SELECT title FROM book WHERE price > 10 AND weight < 1", ["Loose Leaves", "Short Cuts"]),
-        ("SELECT title FROM book WHERE 10 < price AND NOT in_print", ["Loose Leaves", "Short Cuts"]),
-        ("SELECT title FROM book WHERE genre = 'Essay' OR genre = 'Poetry'", 4),
-        ("SELECT title FROM book WHERE genre = 'Essay' OR (reader = 'Essay' OR kind = 'Essay')", 2),
-        ("SELECT title FROM book WHERE genre IN ('Essay', 'Poetry') AND in_print = 'yes'", 3),
-        ("SELECT title FROM book WHERE price BETWEEN 8 AND 10", ["Another Way", "The Long Way"]),
-        ("SELECT name FROM author WHERE born LIKE '1901-%'", ["Bo Reed"]),
-        ("SELECT name FROM author WHERE strftime('%Y', born) > '1940'", ["Cy Page", "Di Vellum"]),
-        ("SELECT COUNT(*) FROM book WHERE genre = 'Novel'", 2),
-        ("SELECT COUNT(DISTINCT genre) FROM book", 3),
-        ("SELECT AVG(price) FROM book WHERE genre = 'Novel'", 10.75),
-        ("SELECT SUM(price) FROM book WHERE author = 'Di Vellum'", 46.0),
-        ("SELECT title FROM book ORDER BY price DESC LIMIT 1", ["Marbled Paper"]),
-        ("SELECT title FROM book ORDER BY price LIMIT 1 OFFSET 1", ["Another Way"]),
-        ("SELECT MAX(price) FROM book", 31.0),
-        ("SELECT title, MAX(price) FROM book", ["Marbled Paper"]),
-        ("SELECT title FROM book WHERE price = (SELECT MIN(price) FROM book)", ["By Night"]),
-        ("SELECT genre, COUNT(*) FROM book GROUP BY genre ORDER BY COUNT(*) DESC", 3),
-        ("SELECT genre FROM book GROUP BY genre ORDER BY SUM(price) DESC LIMIT 1", ["Essay"]),
-        ("SELECT genre, AVG(price) AS mean FROM book GROUP BY genre HAVING mean > 15 ORDER BY mean", ["Essay"]),
-        ("SELECT title FROM book WHERE title NOT IN (SELECT book FROM loan WHERE reader = 'Tom') AND price < 9", 1),
-        ("SELECT title FROM book WHERE price > (SELECT AVG(price) FROM book)", ["Loose Leaves", "Marbled Paper"]),
-        ("SELECT title FROM book WHERE genre = 'Essay' OR price < 8", 3),
-        ("SELECT title FROM book WHERE price < weight * 20", ["Another Way"]),
-        ("SELECT SUM(price * weight) FROM book WHERE genre = 'Novel'", 8.0),
-        ("SELECT ROUND(SUM(price) / COUNT(*), 2) FROM book", [13.79]),
-        ("SELECT a.country FROM author a JOIN book b ON b.author = a.name AND b.price > 30", ["Peru"]),
-        ("SELECT name FROM author WHERE born < date('now') AND born > '1901'", ["Cy Page", "Di Vellum"]),
-        # The country of a book's author, by the model's own ways to ask for it.
-        ("SELECT author_country FROM book WHERE title = 'By Night'", ["Peru"]),
-        ("SELECT country FROM book WHERE title = 'By Night'", ["Peru"]),
-        ("SELECT title FROM book WHERE author_name = 'Cy Page'", ["By Night"]),
-        ("SELECT a.country FROM author a JOIN book b ON b.author = a.name WHERE b.title = 'By Night'", ["Peru"]),
-        ("SELECT b.name FROM author a JOIN book b ON b.author = a.name WHERE b.title = 'By Night'", ["Cy Page"]),
-        ("SELECT born FROM author WHERE name = (SELECT author FROM book WHERE title = 'By Night')", ["1950-06-30"]),
-        ("SELECT author FROM author WHERE title = 'By Night'", ["Cy Page"]),
-        # A table that is not there, and what another one's rows are to a table.
-        ("SELECT name FROM captain WHERE in_print = 'no'", ["Loose Leaves", "Short Cuts"]),
-        ("SELECT name FROM captain WHERE country = 'Peru'", 2),
-        ("SELECT author_born FROM author WHERE name = 'Cy Page'", ["1950-06-30"]),
-        # Columns under other names: with their table, as what names a row, as the table that they name.
-        ("SELECT book_genre FROM book WHERE title = 'By Night'", ["Poetry"]),
-        ("SELECT author_name FROM author WHERE country = 'Peru'", ["Cy Page", "Di Vellum"]),
-        ("SELECT name FROM book WHERE genre = 'Novel'", ["Short Cuts", "The Long Way"]),
-        # Columns of a table that another one names, either way round, and with the tables mixed up.
-        ("SELECT born FROM book WHERE title = 'By Night'", ["1950-06-30"]),
-        ("SELECT weight FROM loan WHERE reader = 'Tom'", [0.2, 0.4]),
-        ("SELECT COUNT(*) FROM loan WHERE genre = 'Novel'", 3),
-        ("SELECT COUNT(*) FROM author WHERE genre = 'Novel' AND weight < 1", 2),
-        ("SELECT title FROM book WHERE title = 'By Night' OR book = 'By Night'", ["By Night"]),
-        ("SELECT price FROM book WHERE title = 'By Night' AND loan.book = 'By Night'", [7.0]),
-        ("SELECT title FROM book WHERE genre = 'Novel' UNION SELECT title FROM book WHERE price > 30", 3),
-        ("SELECT COUNT(*) FROM book WHERE genre = 'Novel' UNION ALL SELECT COUNT(*) FROM author", 4),
-        ("SELECT name FROM author WHERE born LIKE '%-06-%'", ["Cy Page"]),
-        ("SELECT born FROM author WHERE author_name = 'Cy Page'", ["1950-06-30"]),
-    ],
+    CASES["selects"].items(),
 )
 def test_a_select_is_a_program(executor: Executor, sql: str, values: Any) -> None:
     result = result_of(executor, program_of(executor, sql))
@@ -156,7 +98,7 @@ def test_a_select_is_a_program(executor: Executor, sql: str, values: Any) -> Non
     ],
 )
 def test_what_is_no_select_over_the_tables_is_no_program(executor: Executor, sql: str) -> None:
-    with pytest.raises(Untranslatable):
+    with pytest.raises(ParseError):
         program_of(executor, sql)
 
 
@@ -261,7 +203,7 @@ async def test_a_text_that_cells_list_among_others_is_looked_for_in_them(
     with drafted_graph(tmp_path, "coast") as (engine, catalogue):
         names = NameIndex(engine, catalogue)
         sql = writer((Executor(engine, names, catalogue), names), FakeGenerator(lambda _: reply))
-        written = await sql.write(f"harbours near a {place}", query_time=ASKED, domain="coast", budget=Budget(5))
+        written = await sql.write(f"harbours near a {place}", query_time=ASKED, domain="coast", budget=Budget(60))
     assert written.program == f"SELECT harbour_name FROM harbour WHERE {condition}"  # noqa: S608
 
 
@@ -285,98 +227,7 @@ def writer(graph: tuple[Executor, NameIndex], generator: FakeGenerator) -> SqlWr
 
 @pytest.mark.parametrize(
     ("query", "reply", "result"),
-    [
-        ("which essays are there?", "SELECT title FROM book WHERE genre = 'Essay'", ["Another Way", "Marbled Paper"]),
-        ("which essays are there?", "NONE", None),
-        ("where is quill from?", "SELECT country FROM author WHERE name = 'Ada Quill'", ["Norway"]),
-        ("where is Ada Qull from?", "SELECT country FROM author WHERE name = 'Ada Qull'", ["Norway"]),
-        ("what does the Short Cuts cost?", "SELECT price FROM book WHERE title = 'Short Cuts'", [12.0]),
-        ("who published the essays?", "SELECT publisher FROM book", None),
-        # What the question does not say, and names of it that are left out, are about something else.
-        (
-            "which books cost over 10?",
-            "SELECT title FROM book WHERE price > 10",
-            ["Short Cuts", "Marbled Paper", "Loose Leaves"],
-        ),
-        (
-            "which books cost over ten?",
-            "SELECT title FROM book WHERE price > 10",
-            ["Short Cuts", "Marbled Paper", "Loose Leaves"],
-        ),
-        ("which books are expensive?", "SELECT title FROM book WHERE price > 20", None),
-        ("who was born in June 1950?", "SELECT name FROM author WHERE born LIKE '1950-06%'", ["Cy Page"]),
-        ("who has been here longest?", "SELECT name FROM author ORDER BY born DESC LIMIT 1", ["Ada Quill"]),
-        ("who is the youngest?", "SELECT name FROM author ORDER BY born DESC LIMIT 1", ["Di Vellum"]),
-        ("who was born since 1940?", "SELECT name FROM author WHERE born > '1940-01-01'", ["Cy Page", "Di Vellum"]),
-        ("who was born since March?", "SELECT name FROM author WHERE born > '1940-01-01'", None),
-        ("who was born after 1940?", "SELECT name FROM author WHERE born > '1940-01-01'", None),
-        ("who was born in 1950?", "SELECT name FROM author WHERE born = '1950-01-01'", None),
-        ("how much is By Night?", "SELECT price FROM book WHERE title = 'Short Cuts'", None),
-        ("what did Cy Page write?", "SELECT title FROM book WHERE genre = 'Poetry'", None),
-        ("how many cats has Cy Page?", "SELECT COUNT(*) FROM author WHERE name = 'Cy Page'", None),
-        # A month of any year, an amount in another unit, an amount that is no yes or no.
-        ("who was born in June?", "SELECT name FROM author WHERE born LIKE '1950-06%'", ["Cy Page"]),
-        ("who was born in June?", "SELECT name FROM author WHERE strftime('%m', born) = '06'", ["Cy Page"]),
-        ("who was born in June?", "SELECT name FROM author WHERE EXTRACT(MONTH FROM born) = 6", ["Cy Page"]),
-        ("who was born in June?", "SELECT name FROM author WHERE MONTH(born) = 7", None),
-        ("who was born?", "SELECT name FROM author WHERE born = ''", []),
-        ("who was born in June?", "SELECT name FROM author WHERE MONTH(born) = -1", []),
-        ("who was born in June?", "SELECT name FROM author WHERE MONTH(born) = '²'", []),
-        ("who was born in June?", "SELECT name FROM author WHERE strftime(born) = '06'", None),
-        ("books of 400 grams?", "SELECT title FROM book WHERE weight = 0.4", ["The Long Way"]),
-        ("what do the essays cost all together?", "SELECT price FROM book WHERE genre = 'Essay'", 39.25),
-        ("the price of each essay in total?", "SELECT price FROM book WHERE genre = 'Essay'", [8.25, 31.0]),
-        ("the highest price in total?", "SELECT price FROM book ORDER BY price DESC LIMIT 1", ["Marbled Paper"]),
-        ("what did we spend on essays?", "SELECT price FROM book WHERE genre = 'Essay'", 39.25),
-        ("what date is By Night?", "SELECT genre FROM book WHERE title = 'By Night'", None),
-        ("when is By Night?", "SELECT author FROM book WHERE title = 'By Night'", None),
-        ("when is By Night?", "SELECT genre FROM book WHERE title = 'By Night'", ["Poetry"]),
-        # The least of what is light, cheap or cold, whichever way it is sorted.
-        ("the lightest book, which?", "SELECT title FROM book ORDER BY weight DESC LIMIT 1", ["By Night"]),
-        ("the heaviest book, which?", "SELECT title FROM book ORDER BY weight LIMIT 1", ["Marbled Paper"]),
-        ("the weight of the cheapest?", "SELECT title FROM book ORDER BY weight DESC LIMIT 1", ["Marbled Paper"]),
-        ("who was born on 30 June?", "SELECT name FROM author WHERE born = '1950-06-30'", ["Cy Page"]),
-        ("who was born on 29 June?", "SELECT name FROM author WHERE born = '1950-06-30'", None),
-        ("what rhymes with essay?", "SELECT genre FROM book WHERE genre = 'Essay'", None),
-        ("is Loose Leaves an essay?", "SELECT genre FROM book WHERE genre = 'Essay' AND title = 'Loose Leaves'", []),
-        ("how much is By Night?", "SELECT in_print FROM book WHERE title = 'By Night'", None),
-        # Values that the question says are written as they are stored, and not left out.
-        ("which Poettry is there?", "SELECT title FROM book WHERE genre = 'Poettry'", ["By Night", "Loose Leaves"]),
-        (
-            "which essays are in print?",
-            "SELECT title FROM book WHERE in_print = 'yes'",
-            ["Another Way", "Marbled Paper"],
-        ),
-        # Somebody else of the same first name, and a name said in part.
-        ("where is Ada Lark from?", "SELECT country FROM author WHERE name = 'Ada Quill'", None),
-        ("where is Mrs Quill from?", "SELECT country FROM author WHERE name = 'Ada Quill'", ["Norway"]),
-        ("where is Ada Q from?", "SELECT country FROM author WHERE name = 'Ada Quill'", ["Norway"]),
-        # A value in the column that has it.
-        ("where was By Night written?", "SELECT country FROM author WHERE name = 'By Night'", ["Peru"]),
-        ("where was By Night written?", "SELECT country FROM author WHERE country = 'By Night'", ["Peru"]),
-        (
-            "what was written in Peru?",
-            "SELECT title FROM book WHERE author = 'Peru'",
-            ["By Night", "Marbled Paper", "Loose Leaves"],
-        ),
-        # The first and the last day of a month that the question says.
-        (
-            "who was born since June 1950?",
-            "SELECT name FROM author WHERE born >= '1950-06-01'",
-            ["Cy Page", "Di Vellum"],
-        ),
-        ("who was born after June 1950?", "SELECT name FROM author WHERE born > '1950-06-01'", None),
-        ("who was born after June 1950?", "SELECT name FROM author WHERE born > '1950-06-30'", ["Di Vellum"]),
-        ("who was born before June 1950?", "SELECT name FROM author WHERE born < '1950-06-30'", None),
-        # Days before a table begins, after it ends, and within it.
-        ("how many were born in 1814?", "SELECT COUNT(*) FROM author WHERE born LIKE '1814%'", None),
-        ("how many were born 1801 to 1810?", "SELECT COUNT(*) FROM author WHERE born BETWEEN '1801' AND '1810'", None),
-        ("how many were born 1901 to 1962?", "SELECT COUNT(*) FROM author WHERE born BETWEEN '1901' AND '1962'", 3),
-        ("how many were born after 1963?", "SELECT COUNT(*) FROM author WHERE born > '1963'", 0),
-        # What no row has is not counted.
-        ("how many sagas are there?", "SELECT COUNT(*) FROM book WHERE genre = 'Saga'", None),
-        ("how many NOVELS are there?", "SELECT COUNT(*) FROM book WHERE genre = 'novel'", 2),
-    ],
+    CASES["statements"],
 )
 async def test_a_statement_about_the_question_is_run(
     graph: tuple[Executor, NameIndex], query: str, reply: str, result: Any

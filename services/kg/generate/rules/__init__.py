@@ -33,11 +33,9 @@ class RuleWriter:
     """Writes programs without a model."""
 
     catalogue: Catalogue  # what may be called
-    # Finds the names; without one they are guessed from where the question's own words end.
-    spotter: Spotter | None = None
-    values: Values | None = None  # knows the values of keys in the store, which are words of questions too
-    # Finds names that are misspelt or said in part, in a domain that is read by its catalogue.
-    names: NameIndex | None = None
+    spotter: Spotter  # finds the names
+    values: Values  # knows the values of keys in the store, which are words of questions too
+    names: NameIndex  # finds names that are misspelt or said in part, in a domain that is read by its catalogue
 
     async def write(
         self, query: str, *, query_time: datetime, domain: str, budget: Budget, feedback: str = ""
@@ -50,7 +48,7 @@ class RuleWriter:
         """As `write`, blocking."""
         lexicon = lexicons(self.catalogue)[domain]
         text = _without_hyphens(as_data(query), lexicon)
-        spots = self.spotter.spot(text, domain) if self.spotter is not None else []
+        spots = self.spotter.spot(text, domain)
         calendar = self.catalogue.domains[domain].calendar
         question = understand(text, calendar, query_time, spots, lexicon.words)
         if question.says(lexicon.words.unknown):
@@ -59,7 +57,7 @@ class RuleWriter:
         if not statements and not lexicon.words.guided:
             question = with_guesses(lexicon, question, self.names, self.values)
             statements = general(lexicon, question, self.values)
-            if not statements and self.names is not None:
+            if not statements:
                 widened = with_other_kinds(lexicon, question, self.names)
                 statements = general(lexicon, widened, self.values) if widened.spots != question.spots else []
         return "\n".join(dict.fromkeys(statements)) or "none"

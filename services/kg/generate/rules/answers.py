@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from services.kg.generate.rules.inflection import degrees, irregular
-from services.kg.generate.rules.interrogatives import asks_how_much, asks_when, asks_who
+from services.kg.generate.rules.interrogatives import asks_when
 from services.kg.generate.rules.phrases import compiled
 from services.kg.generate.rules.roles import Roles, subject_of
 from services.kg.generate.rules.tokens import Mention, Range
@@ -92,7 +92,7 @@ def is_deed(roles: Roles, mention: Mention) -> bool:
 def amount_of_link(roles: Roles, names: Collection[str]) -> list[Mention]:
     """The only number of a row that links two things, where "how much" asks for it: of the cod in the soup."""
     pair, tokens = roles.function.pair, roles.tokens
-    if pair is None or not set(pair) <= set(names) or not asks_how_much(tokens):
+    if pair is None or not set(pair) <= set(names) or not tokens.begins("how", "much"):
         return []
     keys = [one.name for one in roles.function.keys if one.kind in NUMERIC]
     how_much = Range(0, 2)
@@ -102,7 +102,7 @@ def amount_of_link(roles: Roles, names: Collection[str]) -> list[Mention]:
 def superior_key(roles: Roles, names: Collection[str]) -> list[Mention]:
     """The only key of who stands above the one that is named, where that is asked: "who does Ann report to"."""
     primary = roles.primary
-    if not asks_who(roles.tokens) or primary is None or set(names) != {primary.name}:
+    if not roles.tokens.begins("who") or primary is None or set(names) != {primary.name}:
         return []
     keys = [one for one in roles.of_their_like if one in roles.function.exact_keys]
     ends = max((one.end for one in roles.tokens.names()), default=0)
@@ -142,7 +142,7 @@ def pronoun(roles: Roles) -> Range | None:
 
 def person_pronoun(roles: Roles) -> Range | None:
     """The word "who" where it stands for the rows' noun: rows that are people, and the only kind of the domain's."""
-    if not asks_who(roles.tokens):
+    if not roles.tokens.begins("who"):
         return None
     people = [one for one in roles.lexicon.own.shown if _PERSON in roles.lexicon.rows(one)]
     kind = roles.subject.entity
@@ -152,7 +152,7 @@ def person_pronoun(roles: Roles) -> Range | None:
 
 def asks_for_doer(roles: Roles, targets: Sequence[Mention]) -> bool:
     """Whether people are asked for by what they did: "who stayed at the Alpenhof", of rows that have no name."""
-    return bool(targets) and asks_who(roles.tokens) and all(_does(roles, one) for one in targets)
+    return bool(targets) and roles.tokens.begins("who") and all(_does(roles, one) for one in targets)
 
 
 def asks_for_strangers(roles: Roles, nouns: Sequence[Range]) -> bool:
@@ -161,14 +161,14 @@ def asks_for_strangers(roles: Roles, nouns: Sequence[Range]) -> bool:
     So it is with a deed whose doer is no key, "who inspected it", of inspections, and with rows that only numbers tell.
     """
     deeds = [one for one in nouns if roles.tokens.text_of(one).lower().endswith("ed")]
-    if not asks_who(roles.tokens) or _of_people(roles):
+    if not roles.tokens.begins("who") or _of_people(roles):
         return False
     return bool(deeds) or roles.nameless
 
 
 def doer_key(roles: Roles, bound: Collection[str]) -> str:
     """The key of people that "who" asks for where no word names one: "who won Westfall", of results with a winner."""
-    if not asks_who(roles.tokens):
+    if not roles.tokens.begins("who"):
         return ""
     keys = [one for one in roles.function.keys if one.entity and one.name not in bound and one != roles.subject]
     people = [one.name for one in keys if _PERSON in roles.lexicon.nouns(one.entity)]

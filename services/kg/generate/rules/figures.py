@@ -6,51 +6,56 @@ from itertools import pairwise
 
 from services.kg.generate.rules.inflection import inflections
 from services.kg.generate.rules.orders import comparatives
-from services.kg.generate.rules.question import quote
-from services.kg.generate.rules.roles import NO, Roles
+from services.kg.generate.rules.roles import Roles
 from services.kg.generate.rules.tokens import BESIDE, NEAR, Number, Range, Tokens
+from services.kg.generate.rules.trees import compared
 from services.kg.generate.rules.words import english
 from services.kg.language.catalogue import NUMERIC
+from services.kg.language.tree import Condition, Operator
 from services.kit.text.vocabulary import MULTIPLES
 
 _YEAR = re.compile(r"\d{4}")
-_NONE = frozenset(("no", "zero", "without", "never", "not"))
-# Words between a deed and how it was done.
-_HOW = frozenset(("by", "with", "through", "via", "from", "to"))
-_BETWEEN_NOT = frozenset(("a", "an", "any", "been", "yet", "be", "ever", "so", "far"))
-# Words between the two ends of a span.
-_TO = frozenset(("and", "to", "until", "till", "-", "through"))
-_FOR_EACH = frozenset(("a", "an", "per", "each", "every"))
-_BEFORE_COUNTS = frozenset(("has", "have", "had", "having", "with", "exactly", "worth"))
 
 
-def thresholds_of(roles: Roles) -> list[str]:
+def thresholds_of(roles: Roles) -> list[Condition]:
     """Conditions on numbers: over, under, between, with the key that the unit, the adjective or a noun says."""
     tokens = roles.tokens
-    numbers = (one for one in tokens.numbers if not one.ordinal and tokens.free(one.place))
-    figures = [one for one in numbers if not _is_of_key(roles, one.place)]
+    figures = [one for one in tokens.numbers if not one.ordinal and tokens.free(one.place)]
+    figures = [one for one in figures if not _is_of_key(roles, one.place)]
     ranks = (one for one in tokens.numbers if one.ordinal and tokens.free(one.place))
-    conditions = [*_date_conditions(roles), *_never_conditions(roles), *(_exactly(roles, one) for one in ranks)]
+    conditions: list[Condition | None] = [
+        *_date_conditions(roles),
+        *_never_conditions(roles),
+        *(_exactly(roles, one) for one in ranks),
+    ]
     for low, high in pairwise(figures):
-        opening = [one for one in tokens.find(("between", "from")) if one.end == low.place.first]
-        if not opening or high.place.first - low.place.end > BESIDE or not tokens.free(low.place):
+        span = _span(tokens, low.place, high.place)
+        if span is None or not tokens.free(low.place):
             continue
-        years = _are_years(roles, low, high)
-        if key := roles.dated_key(roles.dated) if years else _key_of(roles, high, opening[0], ()):
-            tokens.take(Range(opening[0].first, high.place.end))
+        years, sign = _are_years(roles, low, high), Range(span.first, low.place.first)
+        if key := roles.dated_key(roles.dated) if years else _key_of(roles, high, sign, ()):
+            tokens.take(span)
             conditions += [_comparison(roles, key, "ge", low), _comparison(roles, key, "le", high)]
     for figure in figures:
         if tokens.free(figure.place):
             conditions.append(_year(roles, figure) or _bound(roles, figure) or _exactly(roles, figure))
-    conditions = [one for one in conditions if one]
-    empty = {one.removeprefix("isnull(").rstrip(")") for one in conditions if one.startswith("isnull(")}
+    kept = [one for one in conditions if one is not None]
+    empty = {one.key for one in kept if not one.values}
     # "Not founded in 1900" is neither an empty date nor that year.
-    tokens.doubt |= any(f"({key}, " in one for key in empty for one in conditions)
-    roles.take_idle([one.partition("(")[2].partition(",")[0].rstrip(")") for one in conditions])
-    return conditions
+    tokens.doubt |= any(one.key in empty for one in kept if one.values)
+    roles.take_idle([one.key for one in kept])
+    return kept
 
 
-def _comparison(roles: Roles, key: str, operator: str, figure: Number) -> str:
+def _span(tokens: Tokens, low: Range, high: Range) -> Range | None:
+    """The words from "between" or "from" to the second of two numbers or times; None where they end no span."""
+    joint = tokens.between(low, high)
+    is_opened = any(one.end == low.first for one in tokens.find(("between", "from")))
+    is_joined = len(joint) <= BESIDE and (not joint or joint[-1] in english().span_joints)
+    return Range(low.first - 1, high.end) if is_opened and is_joined else None
+
+
+def _comparison(roles: Roles, key: str, operator: Operator, figure: Number) -> Condition:
     """The condition that compares a key with a number, in the key's scale; dates are texts."""
     own = roles.function.key(key)
     scale = MULTIPLES.get(own.unit.partition(" ")[0], 1)
@@ -58,13 +63,13 @@ def _comparison(roles: Roles, key: str, operator: str, figure: Number) -> str:
     units = {form for one in roles.units(own) for form in inflections(one.rpartition(" ")[2])}
     whole = scale > 1 and (figure.value >= scale or roles.tokens.word(figure.place.end) in units)
     value = figure.value / scale if whole else figure.value
-    return f"{operator}({key}, {quote(str(value)) if own.kind == 'date' else value})"
+    return compared(operator, key, str(value) if own.kind == "date" else value)
 
 
-def _bound(roles: Roles, figure: Number) -> str:
-    """The condition of more or less than a number; empty where nothing says so."""
+def _bound(roles: Roles, figure: Number) -> Condition | None:
+    """The condition of more or less than a number; None where nothing says so."""
     words = english()
-    for more, phrases, inclusive, strict in ((True, words.over, "ge", "gt"), (False, words.under, "le", "lt")):
+    for more, phrases in ((True, words.over), (False, words.under)):
         adjectives = comparatives(roles, more=more)
         signs = roles.tokens.find((*phrases, *(f"{one} than" for one in adjectives)))
         signs = [one for one in signs if one.leads_to(figure.place)]
@@ -76,13 +81,14 @@ def _bound(roles: Roles, figure: Number) -> str:
         if key := _key_of(roles, figure, sign, keys):
             roles.tokens.take(sign, figure.place)
             loose = any(word in phrase for word in ("least", "at most", "no less", "no more"))
-            return _comparison(roles, key, inclusive if loose else strict, figure)
-    return ""
+            operators: tuple[Operator, Operator] = ("gt", "ge") if more else ("lt", "le")
+            return _comparison(roles, key, operators[loose], figure)
+    return None
 
 
-def _exactly(roles: Roles, figure: Number) -> str:
-    """The condition of just this number: period 2, 8 cylinders, the second floor; else empty."""
-    had = figure.ordinal or roles.tokens.word_before(figure.place) in _BEFORE_COUNTS
+def _exactly(roles: Roles, figure: Number) -> Condition | None:
+    """The condition of just this number: period 2, 8 cylinders, the second floor; else None."""
+    had = figure.ordinal or roles.tokens.word_before(figure.place) in english().before_counts
     for mention in roles.mentions:
         key = roles.key_of(mention)
         if key is None or key.kind not in ("integer", "number") or not roles.tokens.free(mention.place):
@@ -93,14 +99,14 @@ def _exactly(roles: Roles, figure: Number) -> str:
         if counted or named:
             roles.tokens.take(mention.place, figure.place)
             return _comparison(roles, key.name, "eq", figure)
-    return ""
+    return None
 
 
-def _year(roles: Roles, figure: Number) -> str:
-    """The condition of a year with what stands before it: in, before, since; empty where it is none."""
+def _year(roles: Roles, figure: Number) -> Condition | None:
+    """The condition of a year with what stands before it: in, before, since; None where it is none."""
     bounds = roles.tokens.find((*english().over, *english().under))
     if any(one.end == figure.place.first for one in bounds) or not _are_years(roles, figure):
-        return ""
+        return None
     # Before the key is looked for: one may be called `since`.
     operator = _operator_of_time(roles.tokens, figure.place)
     roles.tokens.take(figure.place)
@@ -150,10 +156,10 @@ def _is_unit(roles: Roles, figure: Number, place: Range) -> bool:
         # The million is the number's and the unit's.
         return True
     between = roles.tokens.between(figure.place, place)
-    return place.first >= figure.place.end and len(between) <= 1 and not _FOR_EACH.intersection(between)
+    return place.first >= figure.place.end and len(between) <= 1 and not english().apiece.intersection(between)
 
 
-def _date_conditions(roles: Roles) -> list[str]:
+def _date_conditions(roles: Roles) -> list[Condition]:
     """Conditions on a date by the times of the question: on, in, before, since one, between two; none by a year alone.
 
     Several times that are not the two ends of a span are a doubt.
@@ -172,15 +178,15 @@ def _date_conditions(roles: Roles) -> list[str]:
         operator = _operator_of_time(tokens, place)
         key = roles.dated_key(dates)
         tokens.take(place)
-        return [f"{operator}({key}, {quote(first)})"]
+        return [compared(operator, key, first)]
     (last, end) = others[0]
-    opening = [one for one in tokens.find(("between", "from")) if one.end == place.first]
-    if len(others) > 1 or not opening or not _TO.issuperset(tokens.between(place, end)):
+    span = _span(tokens, place, end)
+    if len(others) > 1 or span is None:
         tokens.doubt = True
         return []
     key = roles.dated_key(dates)
-    tokens.take(Range(opening[0].first, end.end))
-    return [f"ge({key}, {quote(first)})", f"le({key}, {quote(last)})"]
+    tokens.take(span)
+    return [compared("ge", key, first), compared("le", key, last)]
 
 
 def _is_of_key(roles: Roles, place: Range) -> bool:
@@ -195,39 +201,31 @@ def _is_of_key(roles: Roles, place: Range) -> bool:
     return True
 
 
-def _never_conditions(roles: Roles) -> list[str]:
+def _never_conditions(roles: Roles) -> list[Condition]:
     """Conditions on dates that have not come, what has not been returned; and on counts of none: without children."""
-    tokens, conditions = roles.tokens, []
+    tokens = roles.tokens
+    conditions: list[Condition] = []
     for mention in roles.mentions:
         key = roles.key_of(mention)
-        first = mention.place.first - 1
-        while first >= 0 and tokens.word(first) in _BETWEEN_NOT:
-            first -= 1
+        first = tokens.index_before(mention.place)
         place = Range(first, mention.place.end)
-        if key is None or first < 0 or not tokens.free(place):
+        if key is None or not tokens.free(place):
             continue
-        if key.kind == "date" and tokens.negates(first):
+        word, is_text = tokens.word(first), key.kind == "text" and not key.entity and key != roles.subject
+        is_unset = (key.kind == "date" and tokens.negates(first)) or (is_text and word in english().without)
+        is_none = key.kind == "integer" and word in english().none and key.name not in roles.dated
+        if is_unset or is_none:
             # "Not shipped by DHL" may be shipped by another.
-            tokens.doubt |= tokens.word(place.end) in _HOW
+            tokens.doubt |= key.kind == "date" and tokens.word(place.end) in english().how_done
             tokens.take(place)
-            conditions.append(f"isnull({key.name})")
-        elif key.kind == "text" and not key.entity and tokens.word(first) in NO and key != roles.subject:
-            tokens.take(place)
-            conditions.append(f"isnull({key.name})")
-        elif key.kind == "integer" and tokens.word(first) in _NONE and key.name not in roles.dated:
-            tokens.take(place)
-            conditions.append(f"eq({key.name}, 0)")
+            conditions.append(compared("isnull", key.name) if is_unset else compared("eq", key.name, 0))
     return conditions
 
 
-def _operator_of_time(tokens: Tokens, place: Range) -> str:
+def _operator_of_time(tokens: Tokens, place: Range) -> Operator:
     """The operator that the words beside a time mean; they are read."""
-    for operator, behind in (("ge", "(or later|or after|or newer|onwards)"), ("le", "or (earlier|before|older)")):
-        if places := [one for one in tokens.find((behind,)) if one.first == place.end]:
-            tokens.take(places[0])
-            return operator
-    for operator, phrases in (*english().time_operators, ("eq", ("in", "of", "on", "during"))):
-        if places := [one for one in tokens.find(phrases) if one.leads_to(place)]:
+    for operator, phrases in english().time_operators:
+        if places := [one for one in tokens.find(phrases) if one.leads_to(place) or one.first == place.end]:
             tokens.take(places[0])
             return operator
     return "eq"

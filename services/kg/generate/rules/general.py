@@ -8,19 +8,20 @@ Where several understand it, the plainest is taken.
 from collections.abc import Iterator, Sequence
 from itertools import product
 
-from services.kg.generate.rules.calls import call_of
 from services.kg.generate.rules.interrogatives import asks_when
 from services.kg.generate.rules.lexicon import Lexicon
 from services.kg.generate.rules.question import Question
 from services.kg.generate.rules.reader import HOP, Reader, Reading
 from services.kg.generate.rules.roles import Roles
 from services.kg.generate.rules.tokens import Tokens
+from services.kg.generate.rules.trees import project, query_of
 from services.kg.generate.rules.values import Values
 from services.kg.generate.rules.words import english
 from services.kg.language.catalogue import Function
+from services.kg.language.tree import Combine, Query, Reference, render
 
 
-def general(lexicon: Lexicon, question: Question, values: Values | None = None) -> list[str]:
+def general(lexicon: Lexicon, question: Question, values: Values) -> list[str]:
     """The statements of the plainest reading that understands every word; none when no reading does."""
     functions = lexicon.own.shown
     tokens = Tokens(question, lexicon.fillers)
@@ -30,15 +31,13 @@ def general(lexicon: Lexicon, question: Question, values: Values | None = None) 
     if min((one.cost for one in readings), default=HOP) >= HOP:
         for first, second in product(functions, repeat=2):
             readings += _hops(lexicon, tokens, first, second, values)
-    if share := _ratio(lexicon, tokens, functions):
+    if share := _ratio(lexicon, tokens, functions, values):
         readings.append(Reading((share,), HOP))
     best = min(readings, key=lambda one: one.cost, default=None)
-    return list(best.statements) if best is not None else []
+    return [render(one) for one in best.statements] if best is not None else []
 
 
-def _hops(
-    lexicon: Lexicon, tokens: Tokens, first: Function, second: Function, values: Values | None
-) -> Iterator[Reading]:
+def _hops(lexicon: Lexicon, tokens: Tokens, first: Function, second: Function, values: Values) -> Iterator[Reading]:
     """A fact of a fact: the names lead to a key of the first function, whose values the second goes on with."""
     for key in first.keys:
         parameter = next((one for one in second.parameters if key.entity in one.entities), None)
@@ -57,40 +56,40 @@ def _hops(
             continue
         before.tokens.take(*(places if own_rows else places[:1]))
         before.take_apposed(names)
-        statement = f'{call_of(first, names, [])}["{key.name}"]'
+        statement = query_of(first, names, *project([key.name]))
         after = Roles(lexicon, second, before.tokens, values)
-        for reading in Reader(after, bound={parameter.name: [f'*["{key.name}"]']}, hop=True).readings():
+        for reading in Reader(after, bound={parameter.name: [Reference(None, key.name)]}, hop=True).readings():
             if len(reading.statements) == 1:
                 yield Reading((statement, *reading.statements), reading.cost + HOP)
 
 
-def _ratio(lexicon: Lexicon, tokens: Tokens, functions: Sequence[Function]) -> str:
-    """The ratio of one measure of two things of different kinds, of a city to its country; empty where not asked."""
+def _ratio(lexicon: Lexicon, tokens: Tokens, functions: Sequence[Function], values: Values) -> Query | None:
+    """The ratio of one measure of two things of different kinds, of a city to its country; None where not asked."""
     places = tokens.names()
     asking = tokens.find(english().ratio)
     if len(places) != 2 or not asking:
-        return ""
-    sides: list[dict[str, tuple[str, int]]] = []
+        return None
+    sides: list[dict[str, tuple[Query, int]]] = []
     remaining = tokens.copy()
     remaining.take(*asking)
     for place in places:
-        side: dict[str, tuple[str, int]] = {}
+        side: dict[str, tuple[Query, int]] = {}
         spots = tokens.spots_at(place)
         for order, function in enumerate(functions):
-            roles = Roles(lexicon, function, tokens.copy())
+            roles = Roles(lexicon, function, tokens.copy(), values)
             kinds = roles.primary.entities if roles.primary else ()
             spot = next((one for one in spots if one.kind in kinds), None)
             if spot is None or roles.primary is None:
                 continue
             for mention in roles.mentions:
                 if roles.numeric(mention):
-                    call = call_of(function, {roles.primary.name: [spot.text]}, ())
-                    side.setdefault(mention.key, (f'{call}["{mention.key}"]', order))
+                    call = query_of(function, {roles.primary.name: [spot.text]}, *project([mention.key]))
+                    side.setdefault(mention.key, (call, order))
                     remaining.take(mention.place)
         sides.append(side)
     shared = [key for key in sides[0] if key in sides[1]]
     if not shared or remaining.unread():
-        return ""
+        return None
     # The part is the thing of the later kind: cities lie in countries.
     parts = sorted((side[shared[0]] for side in sides), key=lambda one: -one[1])
-    return f"ratio({', '.join(call for call, _ in parts)})"
+    return Query(Combine("ratio", tuple(call for call, _ in parts)))

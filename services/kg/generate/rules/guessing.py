@@ -22,18 +22,14 @@ MOST_GUESSES = 4
 SAME_WORD = 85
 # A shorter stretch is no name that somebody got nearly right.
 MIN_CHARS = 4
-# Between a noun and the digits that name it.
-_SIGNS = frozenset(("#", "no", "no.", "nr", "number", "id", "."))
 
 
-def with_guesses(lexicon: Lexicon, question: Question, names: NameIndex | None, values: Values | None) -> Question:
+def with_guesses(lexicon: Lexicon, question: Question, names: NameIndex, values: Values) -> Question:
     """The question with names for its unread words, and without names inside a value of an `open` key.
 
     America in South America is no name.
     """
     question = _without_parts(lexicon, question, values)
-    if names is None:
-        return question
     kinds = tuple(lexicon.own.kinds)
     tokens = _tokens(lexicon, question, values)
     spots = [*question.spots, *_numbered(lexicon, tokens, names)]
@@ -62,7 +58,7 @@ def _numbered(lexicon: Lexicon, tokens: Tokens, names: NameIndex) -> Iterator[Sp
         for kind in lexicon.own.kinds if text.isdigit() else ():
             before = (noun for noun in plain.find(lexicon.nouns(kind)) if noun.end <= number.place.first)
             noun = max(before, key=lambda one: one.end, default=None)
-            if noun is not None and _SIGNS.issuperset(plain.between(noun, number.place)):
+            if noun is not None and english().numbering.issuperset(plain.between(noun, number.place)):
                 best = resolved(names, text, (kind,))
                 if best is not None and best.surface == text:
                     # With the sign before it, as in "no. 1005".
@@ -101,9 +97,9 @@ def _has_words(surface: str, words: Sequence[str]) -> bool:
     return all(any(fuzz.ratio(word, other) >= SAME_WORD for other in own) for word in words)
 
 
-def _is_value(lexicon: Lexicon, text: str, values: Values | None) -> bool:
+def _is_value(lexicon: Lexicon, text: str, values: Values) -> bool:
     """Whether a text of some row, which is no name, is just this."""
-    return values is not None and any(
+    return any(
         values.stored(function, key.name, text)
         for function in lexicon.own.functions
         for key in function.keys
@@ -111,7 +107,7 @@ def _is_value(lexicon: Lexicon, text: str, values: Values | None) -> bool:
     )
 
 
-def _without_parts(lexicon: Lexicon, question: Question, values: Values | None) -> Question:
+def _without_parts(lexicon: Lexicon, question: Question, values: Values) -> Question:
     """The question without names inside a value or the words for a key, and without those in small letters.
 
     The latter stay where the whole question is in small letters or they have a digit (web03); the guesses find again
@@ -144,16 +140,16 @@ def _keyed(lexicon: Lexicon) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]
             yield lexicon.plain(function.name, key), (*lexicon.adjectives(function.name, key), *idle)
 
 
-def _values(lexicon: Lexicon, values: Values | None) -> Iterator[tuple[str, ...]]:
+def _values(lexicon: Lexicon, values: Values) -> Iterator[tuple[str, ...]]:
     for function in lexicon.own.functions:
         for key in function.keys:
             own = lexicon.key(function.name, key.name)
             yield from own.values.values()
-            if own.open and values is not None:
+            if own.open:
                 yield tuple(one for text in values.of(function, key.name) for one in exact(text))
 
 
-def _tokens(lexicon: Lexicon, question: Question, values: Values | None) -> Tokens:
+def _tokens(lexicon: Lexicon, question: Question, values: Values) -> Tokens:
     """The question's words, read where a key, a noun, a value, a number or general English explains them."""
     words = english()
     tokens = Tokens(question, lexicon.fillers)

@@ -16,26 +16,10 @@ def asks_when(tokens: Tokens) -> bool:
     return tokens.word(0) == "when" or bool(tokens.find_all(english().dates))
 
 
-def asks_who(tokens: Tokens) -> bool:
-    """Whether the question wants people."""
-    return tokens.word(0) == "who"
-
-
 def asks_what(tokens: Tokens) -> bool:
     """Whether the question wants what something is, and no rows: "what is her email", and not "what books"."""
-    return tokens.word(0) in ("what's", "what’s", "whats") or (
-        tokens.word(0) == "what" and tokens.word(1) in ("is", "are")
-    )
-
-
-def asks_whether(tokens: Tokens) -> bool:
-    """Whether the question wants yes or no."""
-    return tokens.word(0) in WHETHER
-
-
-def asks_how_much(tokens: Tokens) -> bool:
-    """Whether the question wants an amount."""
-    return (tokens.word(0), tokens.word(1)) == ("how", "much")
+    contracted = tokens.word(0) in ("what's", "what’s", "whats")
+    return contracted or tokens.begins("what", "is") or tokens.begins("what", "are")
 
 
 def asks_for_one(query: str) -> bool:

@@ -87,7 +87,7 @@ class Lexicon:
         words = english()
         asking = (*words.greatest, *words.least, *words.greater, *words.lesser, *words.first, *words.last)
         asking += (*words.total, *words.average, *words.over, *words.under)
-        return (frozenset(words.fillers.split()) - frozenset(asking)) | vocabulary(self.words.fillers)
+        return (words.fillers - frozenset(asking)) | vocabulary(self.words.fillers)
 
     def asks(self, question: Question, function: str, name: str) -> bool:
         """Whether the question's words ask for a key."""

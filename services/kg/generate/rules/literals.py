@@ -9,12 +9,13 @@ from services.kg.generate.rules.tokens import NEAR, Mention, Range
 from services.kg.generate.rules.values import PART, condition
 from services.kg.generate.rules.words import english
 from services.kg.generate.spans import POSSESSIVE
+from services.kg.language.tree import Condition
 
 _MARK = re.compile(r"[^\W_]{1,2}[+\-#*]+|[^\W\d_]")
 # Words of a mark behind its key: a letter or digit with a sign.
 MOST_BESIDE = 3
 # A key, and the condition that a row has this value there.
-Literal = tuple[str, str]
+Literal = tuple[str, Condition]
 
 
 def marks_of(roles: Roles, targets: list[Mention]) -> list[Literal]:
@@ -80,16 +81,14 @@ def _texts(roles: Roles) -> list[str]:
 
 def _stored(roles: Roles, key: str, text: str) -> str:
     """The text as a row has it under a key; empty where none does."""
-    values = roles.values
-    if values is None or key not in _texts(roles):
+    if key not in _texts(roles):
         return ""
-    return values.stored(roles.function, key, text) or next(iter(_parts(roles, key, text)), "").removeprefix(PART)
+    return roles.values.stored(roles.function, key, text) or next(iter(_parts(roles, key, text)), "").removeprefix(PART)
 
 
 def _parts(roles: Roles, key: str, text: str) -> list[str]:
     """The text as one of several values of a row."""
-    values = roles.values.of(roles.function, key) if roles.values is not None else ()
-    return [one for one in values if one.lower() == f"{PART}{text}".lower()]
+    return [one for one in roles.values.of(roles.function, key) if one.lower() == f"{PART}{text}".lower()]
 
 
 def _may_be(roles: Roles, text: str, stored: str) -> bool:

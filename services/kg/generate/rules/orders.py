@@ -10,9 +10,6 @@ from services.kg.generate.rules.words import english
 # Rows that one may ask for: the ten largest.
 MOST_ROWS = 100
 _COUNTED = ("number", "of")
-# Superlatives of amounts.
-_AMOUNTS = frozenset(("most", "least", "fewest"))
-_BY = ("by", "in terms of", "measured by")
 
 
 def superlative(roles: Roles) -> Superlative | None:
@@ -23,10 +20,10 @@ def superlative(roles: Roles) -> Superlative | None:
         if measure is None and not keys:
             continue
         roles.tokens.take(place, *([measure.place] if measure else []), *([count] if count else []))
-        by = roles.tokens.find(_BY)
+        by = roles.tokens.find(english().by)
         roles.tokens.take(*by)
         value = measure is not None and not by and _is_value(roles, place, measure)
-        amount = measure is not None and roles.tokens.text_of(place).lower() in _AMOUNTS
+        amount = measure is not None and roles.tokens.text_of(place).lower() in english().amounts
         key = measure.key if measure else keys[0]
         return Superlative(key, descending, rank, rows, value=value, amount=amount)
     return None
@@ -62,7 +59,7 @@ def _extremes(roles: Roles) -> Iterator[tuple[Range, bool, tuple[str, ...]]]:
 def _measure(roles: Roles, place: Range) -> Mention | None:
     """The key by which is ordered: "largest population", "by area", "earns the most"."""
     numeric = [one for one in roles.mentions if roles.numeric(one) and roles.tokens.free(one.place)]
-    by = roles.tokens.find(_BY)
+    by = roles.tokens.find(english().by)
     for mention in numeric:
         if any(one.end <= mention.place.end and mention.place.first - one.end <= 1 for one in by):
             return mention

@@ -31,6 +31,10 @@ _BEGIN = r"\A\W*"
 _VALUE = (
     r"(?P<value>[^\s?,_]+(?: [^\s?,_]+){0,5}?)(?=['’]s\b|\s*[?,.!]*\s*$|\s*,|\s+(?:in|from|of|by|on|at|for|when)\b)"
 )
+# Signs -> what they stand for.
+_SIGNS = {"^": _BEGIN, "_": "_+(?:['’]s?)?", "<n>": r"[$€£]?\b\d[\d,.]*\b", "<text>": _VALUE, "...": _ANYTHING}
+# What ends a branch of a group.
+_ENDS = (")", ")~", "|")
 
 
 class BadPhrase(ValueError):
@@ -49,6 +53,8 @@ def pattern(phrase: str) -> str:
         raise BadPhrase(f"{phrase[:40]!r} is empty or longer than {MAX_CHARS} characters")
     tokens = [match["token"] for match in _TOKEN.finditer(text) if match["token"]]
     expression = _sequence(tokens, phrase)
+    if tokens:
+        raise BadPhrase(f"{phrase!r}: {tokens[0]} stands alone")
     try:
         re.compile(expression)
     except re.error as error:
@@ -56,49 +62,35 @@ def pattern(phrase: str) -> str:
     return expression
 
 
-def _sequence(tokens: list[str], phrase: str) -> str:
-    """The expression of words that follow one another. A piece that may be missing brings its own gap."""
-    pieces: list[tuple[str, bool]] = []
-    rest = list(tokens)
-    while rest:
-        pieces.append(_piece(rest, phrase))
+def _sequence(rest: list[str], phrase: str) -> str:
+    """Takes words up to the end of a branch: their expression. A piece that may be missing brings its own gap."""
     out, begun = "", False
-    for index, (expression, perhaps) in enumerate(pieces):
+    while rest and rest[0] not in _ENDS:
+        expression, perhaps = _piece(rest, phrase)
         if expression in (_ANYTHING, _BEGIN):
             out += expression
             begun = False
             continue
-        before = _GAP if begun else ""
-        if not perhaps:
-            out += before + expression
-            begun = True
-        elif begun:
-            out += f"(?:{_GAP}{expression})?"
-        else:
-            # Nothing stands before it yet: its gap comes after.
-            last = index == len(pieces) - 1
-            out += f"(?:{expression}{'' if last else _GAP})?"
+        # Where nothing stands before it yet, its gap comes after.
+        before, behind = (_GAP, "") if begun else ("", _GAP if perhaps and rest and rest[0] not in _ENDS else "")
+        out += f"(?:{before}{expression}{behind})?" if perhaps else f"{before}{expression}"
+        begun |= not perhaps
     return out
 
 
 def _piece(rest: list[str], phrase: str) -> tuple[str, bool]:
     """Takes a word or a group from the front: its expression, and whether it may be missing."""
     sign = rest.pop(0)
-    match sign:
-        case "(":
-            return _group(rest, phrase)
-        case ")" | ")~" | "|":
-            raise BadPhrase(f"{phrase!r}: {sign} stands alone")
-        case "^":
-            return _BEGIN, False
-        case "_":
-            return "_+(?:['’]s?)?", False
-        case "<n>":
-            return r"[$€£]?\b\d[\d,.]*\b", False
-        case "<text>":
-            return _VALUE, False
-        case "...":
-            return _ANYTHING, False
+    if sign == "(":
+        branches = [_sequence(rest, phrase)]
+        while rest and rest[0] == "|":
+            rest.pop(0)
+            branches.append(_sequence(rest, phrase))
+        if not rest:
+            raise BadPhrase(f"{phrase!r}: a bracket is not closed")
+        return f"(?:{'|'.join(branches)})", rest.pop(0) == ")~"
+    if sign in _SIGNS:
+        return _SIGNS[sign], False
     parts = _WORD.fullmatch(sign)
     if parts is None:
         raise BadPhrase(f"{phrase!r}: {sign!r} cannot be read")
@@ -110,25 +102,6 @@ def _piece(rest: list[str], phrase: str) -> tuple[str, bool]:
     escaped = "|".join(map(re.escape, forms))
     end = r"(?:['’]s?)?(?!\w)" if word[-1].isalnum() else ""
     return f"{begin}(?:{escaped}){end}", bool(parts["perhaps"])
-
-
-def _group(rest: list[str], phrase: str) -> tuple[str, bool]:
-    branches: list[list[str]] = [[]]
-    depth = 0
-    while rest:
-        sign = rest.pop(0)
-        if sign == "(":
-            depth += 1
-        elif sign in (")", ")~"):
-            if not depth:
-                expression = "|".join(_sequence(branch, phrase) for branch in branches)
-                return f"(?:{expression})", sign == ")~"
-            depth -= 1
-        elif sign == "|" and not depth:
-            branches.append([])
-            continue
-        branches[-1].append(sign)
-    raise BadPhrase(f"{phrase!r}: a bracket is not closed")
 
 
 @cache

@@ -1,6 +1,5 @@
 """A question as rules see it: its words, its names, its times."""
 
-import json
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -197,13 +196,3 @@ class Question:
         if strip:
             name = re.sub(rf"\s+(?:{compiled(strip).pattern})$", "", name, flags=re.IGNORECASE)
         return name
-
-
-def quote(name: str) -> str:
-    """A text as the language writes it."""
-    return json.dumps(name, ensure_ascii=False)
-
-
-def all_of(texts: Sequence[str]) -> str:
-    """An argument of none, one or several."""
-    return "None" if not texts else texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"

@@ -7,28 +7,20 @@ from functools import cached_property
 from itertools import pairwise
 
 from services.kg.generate.rules import answers
-from services.kg.generate.rules.calls import Selection, call_of, project, statement_of
+from services.kg.generate.rules.calls import Selection, statement_of
 from services.kg.generate.rules.figures import thresholds_of
-from services.kg.generate.rules.interrogatives import (
-    asks_how_much,
-    asks_what,
-    asks_when,
-    asks_whether,
-    values_may_answer,
-)
+from services.kg.generate.rules.interrogatives import WHETHER, asks_what, asks_when, values_may_answer
 from services.kg.generate.rules.literals import Literal, literals_of, marks_of
 from services.kg.generate.rules.orders import comparative, superlative
 from services.kg.generate.rules.roles import Roles, subject_of
+from services.kg.generate.rules.sums import averaged, grouped, is_tally, total
 from services.kg.generate.rules.tokens import BESIDE, Mention, Range, Superlative, apart_from
-from services.kg.generate.rules.totals import averaged, grouped, tally, total
+from services.kg.generate.rules.trees import Name, project, query_of, where
 from services.kg.generate.rules.words import english
+from services.kg.language.tree import Aggregate, Combination, Combine, Condition, Query, Statement, Step
 
-_OURS = frozenset(("we", "i"))
-_DONE = frozenset(("did", "have", "had", "has"))
-_MAY = frozenset(("can", "could", "may"))
 # What we do with all of them is said in a verb and a particle.
 _MOST_WORDS = 2
-_JOINTS = frozenset(("and", ",", "or", "&", "as", "plus", "/"))
 # Names that one question compares.
 MOST_NAMES = 4
 # What a reading costs beside one that says all by one call.
@@ -39,7 +31,7 @@ HOP, DEFAULT, LITERAL, SECOND = 2.0, 1.0, 1.0, 0.5
 class Reading:
     """A program for the question, and how far it is from the plainest one."""
 
-    statements: tuple[str, ...]
+    statements: tuple[Statement, ...]
     cost: float
 
 
@@ -47,20 +39,20 @@ class Reading:
 class _Parse:
     """What the words of a question are to one function; none of them is left over."""
 
-    names: dict[str, list[str]]  # by parameter
-    subjects: list[str]  # names of the rows themselves
+    names: dict[str, list[Name]]  # by parameter
+    subjects: list[Name]  # names of the rows themselves
     head: Range | None  # what the question wants
     nouns: Sequence[Range]  # where the rows are named
     targets: Sequence[Mention]  # the keys that are asked for
-    thresholds: Sequence[str]  # conditions on numbers and dates
+    thresholds: Sequence[Condition]  # conditions on numbers and dates
     values: Sequence[Literal]  # values that are words of questions
     literals: Sequence[Literal]  # other values that rows have
     counted: bool  # whether rows are counted
     order: Superlative | None  # the end of an order that is asked for
     measures: Sequence[str]  # keys by which names are compared
-    operator: str  # `diff` or `ratio` of two names
-    aggregate: str  # SUM or AVG
-    group: str  # the step to the value that most rows have
+    operator: Combination | None  # `diff` or `ratio` of two names
+    aggregate: Aggregate | None  # sum or avg
+    group: tuple[Step, ...]  # the steps to the value that most rows have
 
 
 @dataclass
@@ -68,7 +60,7 @@ class Reader:
     """One function's readings of a question."""
 
     roles: Roles  # the words as the function takes them
-    bound: dict[str, list[str]] = field(default_factory=dict)  # parameter -> values that are given already
+    bound: dict[str, list[Name]] = field(default_factory=dict)  # parameter -> values that are given already
     hop: bool = False  # the names belong to the statement before
     tallied: bool = False  # whether "how many" asks for a number of each row
     cost: float = 0.0
@@ -88,7 +80,8 @@ class Reader:
         if headed and not parse.subjects:
             self.cost += DEFAULT
         if parse.group and not selection.once:
-            yield Reading((f"{call_of(function, parse.names, conditions)} {parse.group}",), self.cost + DEFAULT)
+            query = query_of(function, parse.names, *where(conditions), *parse.group)
+            yield Reading((query,), self.cost + DEFAULT)
         elif len(parse.subjects) > 1:
             yield from self._comparison(parse, parse.measures or keys, conditions)
         elif (parse.names or function.whole or conditions) and (statement := statement_of(self.roles, selection)):
@@ -125,9 +118,9 @@ class Reader:
         targets = average or answers.for_question_word(roles, targets, named=bool(subjects))
         ordered = [order.key] if order else list(measures)
         roles.take_idle([*(one.key for one in targets), *ordered, *names, roles.subject.name])
-        aggregate = total(roles, targets) if order is None else ""
-        if not aggregate and order is None and self._adds_up(targets):
-            aggregate = tally(roles, targets, thresholds)
+        aggregate = total(roles, targets) if order is None else None
+        if not aggregate and order is None and self._adds_up(targets) and is_tally(roles, targets, thresholds):
+            aggregate = "sum"
         nouns = [*tokens.find(roles.nouns), *roles.classes]
         tokens.take(*nouns)
         roles.take_apposed(names)
@@ -140,7 +133,7 @@ class Reader:
         pronoun = answers.pronoun(roles)
         if pronoun is not None and not subjects and not nouns and (order is not None or not targets):
             nouns, head = [pronoun], pronoun
-        group = grouped(roles, targets, nouns) if head is not None and order is None and not subjects else ""
+        group = grouped(roles, targets, nouns) if head is not None and order is None and not subjects else ()
         _take_circumstances(roles, nouns, ordered)
         # The salaries of 2018 are not those of whoever started then.
         figures = bool(aggregate) or order is not None or counted or any(map(roles.numeric, targets))
@@ -161,14 +154,16 @@ class Reader:
         measured = tokens.word(0) == "how" and tokens.word(1) in ("many", "much") and any(key.unit for key in keys)
         return (self._is_second and (self.tallied or measured)) or (self.roles.nameless and measured)
 
-    def _operator(self) -> tuple[str, list[Range]]:
-        """`diff` or `ratio` where the question computes one of two names, and the words that say so; else empty."""
+    def _operator(self) -> tuple[Combination | None, list[Range]]:
+        """`diff` or `ratio` where the question computes one of two names, and the words that say so."""
         keyed = [one.place for one in self.roles.mentions]
         # "How much heavier" is a difference, and names what differs.
-        for operator, phrases in (("diff", english().difference), ("ratio", english().ratio)):
+        operators: Sequence[tuple[Combination, Sequence[str]]]
+        operators = (("diff", english().difference), ("ratio", english().ratio))
+        for operator, phrases in operators:
             if places := apart_from(self.roles.tokens.find(phrases), keyed):
                 return operator, places
-        return "", []
+        return None, []
 
     def _selection(self, parse: _Parse) -> Selection | None:
         """What the question asks of a call; None where the rows cannot tell it."""
@@ -185,7 +180,7 @@ class Reader:
         conditions = [*roles.named]
         values = [*parse.literals, *parse.values]
         flags = [key for key, _ in parse.values if roles.function.key(key).kind == "flag"]
-        if parse.names and flags and asks_whether(tokens) and not parse.thresholds:
+        if parse.names and flags and tokens.word(0) in WHETHER and not parse.thresholds:
             conditions += [condition for key, condition in values if key not in flags]
             keys, rows = flags, False
         elif parse.subjects and not keys:
@@ -200,7 +195,7 @@ class Reader:
             # A flag `microchip` tells no microchip's number.
             return None
         conditions += parse.thresholds
-        equal = [one.partition(",")[0] for one in conditions if one.startswith("eq(")]
+        equal = [one.key for one in conditions if one.operator == "eq"]
         if len(set(equal)) < len(equal):
             # From one and to the other: no row has two values of a key.
             return None
@@ -211,7 +206,7 @@ class Reader:
             order,
             keys,
             counted=parse.counted,
-            aggregate=aggregate if not parse.subjects or self._is_second else "",
+            aggregate=aggregate if not parse.subjects or self._is_second else None,
             rows=rows and bool(not parse.subjects or keys or conditions),
             many=bool(conditions) or order is not None or not parse.subjects,
             summed=order is not None and order.amount and not order.value and several and not parse.subjects,
@@ -228,7 +223,7 @@ class Reader:
         nouns = [one for one in tokens.find_all((*own, *roles.nouns)) if any(end <= one.first for end in ends)]
         return bool(nouns) and nouns[0] not in tokens.find_all(own)
 
-    def _projection(self, parse: _Parse) -> tuple[list[str], bool, str] | None:
+    def _projection(self, parse: _Parse) -> tuple[list[str], bool, Aggregate | None] | None:
         """The keys that are asked for, whether rows are, and the aggregate; None where the rows cannot tell it."""
         roles, tokens, nouns, order = self.roles, self.roles.tokens, parse.nouns, parse.order
         keys = list(dict.fromkeys(mention.key for mention in parse.targets))
@@ -249,7 +244,7 @@ class Reader:
             keys, rows = [order.key if order else roles.dated[0]], False
         if rows and not keys and not parse.counted and answers.asks_for_strangers(roles, nouns):
             return None
-        if not rows or parse.counted or not asks_how_much(tokens):
+        if not rows or parse.counted or not tokens.begins("how", "much"):
             return keys, rows, parse.aggregate
         # "How much did Ann claim" wants no claim, but what it came to.
         money = (key for key in roles.function.keys if key.kind == "money" or re.fullmatch("[A-Z]{3}", key.unit))
@@ -257,7 +252,7 @@ class Reader:
         if len(keys) != 1:
             return None
         whole = not parse.subjects and bool(tokens.find_all(english().total))
-        return keys, False, parse.aggregate or ("SUM" if whole else "")
+        return keys, False, parse.aggregate or ("sum" if whole else None)
 
     def _happened(self, parse: _Parse) -> bool:
         """Whether a value says what happened, of rows that only link: "which districts did Frost win"."""
@@ -267,7 +262,7 @@ class Reader:
         """Whether the rows are what the question wants: a country's area is not that of its cities."""
         roles, order, keys = self.roles, parse.order, selection.keys
         targets = {*keys, order.key if order else ""}
-        timed = any(f"({key}, " in one for one in parse.thresholds for key in roles.dated)
+        timed = any(one.values and one.key in roles.dated for one in parse.thresholds)
         if timed and any(one.counted and one.key in targets for one in roles.mentions):
             # "Who had the most orders in 2024": that is the orders' year, and their number is of all years.
             return False
@@ -275,7 +270,7 @@ class Reader:
             return True
         # By its key alone, or by the year that is its name: "how many divorces were there in 1980".
         alone = bool(parse.targets) and self._alone(parse.targets[0].key)
-        dated = any(one.startswith(f"eq({roles.subject.name}, ") for one in parse.thresholds)
+        dated = any(one.operator == "eq" and one.key == roles.subject.name for one in parse.thresholds)
         deed = bool(parse.names or selection.conditions) and answers.asks_for_doer(roles, parse.targets)
         # "The score of the Oak in 2021" is that of a check, which nobody calls by its number.
         own = bool(keys) and not keys[0].startswith(tuple(f"{name}_" for name in parse.names))
@@ -284,7 +279,7 @@ class Reader:
         extreme = order is not None and (order.value or selection.summed) and self._alone(order.key)
         return linked or extreme or (alone and bool(selection.aggregate or dated or parse.group))
 
-    def _names(self) -> dict[str, list[str]] | None:
+    def _names(self) -> dict[str, list[Name]] | None:
         """Values by parameter; None where a name has no place, or nothing says that this function is meant."""
         roles = self.roles
         names = {} if self.hop else roles.bind()
@@ -351,22 +346,23 @@ class Reader:
     def _listed(self, targets: Sequence[Mention]) -> bool:
         """Whether several keys stand beside each other; the population of the capital is neither of the two."""
         return all(
-            one.key == other.key or any(word in _JOINTS for word in self.roles.tokens.between(one.place, other.place))
+            one.key == other.key or english().joints.intersection(self.roles.tokens.between(one.place, other.place))
             for one, other in pairwise(targets)
         )
 
-    def _comparison(self, parse: _Parse, keys: Sequence[str], conditions: Sequence[str]) -> Iterator[Reading]:
+    def _comparison(self, parse: _Parse, keys: Sequence[str], conditions: Sequence[Condition]) -> Iterator[Reading]:
         """One statement for each name, or what is computed of two."""
         primary = self.roles.primary
         assert primary is not None  # noqa: S101 - several names are those of the rows
         if not keys or len(parse.subjects) > MOST_NAMES:
             return
         each = ({**parse.names, primary.name: [name]} for name in parse.subjects)
-        calls = [f"{call_of(self.roles.function, names, conditions)}{project(keys[:1])}" for names in each]
-        if not parse.operator:
-            yield Reading(tuple(calls), self.cost)
+        steps = (*where(conditions), *project(keys[:1]))
+        calls = tuple(query_of(self.roles.function, names, *steps) for names in each)
+        if parse.operator is None:
+            yield Reading(calls, self.cost)
         elif len(calls) == 2:
-            yield Reading((f"{parse.operator}({', '.join(calls)})",), self.cost)
+            yield Reading((Query(Combine(parse.operator, calls)),), self.cost)
 
 
 def _take_circumstances(roles: Roles, nouns: Sequence[Range], ordered: Sequence[str]) -> None:
@@ -377,9 +373,11 @@ def _take_circumstances(roles: Roles, nouns: Sequence[Range], ordered: Sequence[
     for run in tokens.unread():
         before = tokens.word_before(run)
         word = tokens.word(run.first)
-        ours = before in _OURS and tokens.word(run.first - 2) not in _DONE
+        ours = before in english().we and tokens.word(run.first - 2) not in english().did
         if ours and run.end - run.first <= _MOST_WORDS and not word.endswith("ed"):
             tokens.take(run)
-        elif ordered and run.end == run.first + 1 and (before in _MAY or (word.endswith("s") and run.first in ends)):
+            continue
+        is_idle = before in english().may or (word.endswith("s") and run.first in ends)
+        if ordered and run.end == run.first + 1 and is_idle:
             # "Which plane flies at the greatest height": whatever it does there.
             tokens.take(run)

@@ -2,13 +2,27 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
-from services.kg.generate.rules.calls import project, where, without_nones
 from services.kg.generate.rules.lexicon import Lexicon
 from services.kg.generate.rules.phrases import compiled
-from services.kg.generate.rules.question import Question, all_of, quote
+from services.kg.generate.rules.question import Question
+from services.kg.generate.rules.trees import NONE, argument_of, call_of, compared, project, where
 from services.kg.generate.rules.words import NOTHING, Hop, Narrow, Reading, Show, english
 from services.kg.language.catalogue import Parameter
+from services.kg.language.tree import (
+    Aggregate,
+    Argument,
+    Call,
+    Condition,
+    Literal_,
+    Query,
+    Reference,
+    Slice,
+    Sort,
+    Step,
+    render,
+)
 from services.kit.text.vocabulary import ORDINAL_ENDING, SMALL, TENS, alternatives
 
 # Three names in one call are the most that a program takes together.
@@ -35,7 +49,7 @@ def read(lexicon: Lexicon, question: Question) -> list[str]:
                 return []
             continue
         if statements := _Writer(lexicon, reading, question).statements():
-            return statements
+            return [render(one) for one in statements]
     return []
 
 
@@ -62,7 +76,7 @@ class _Writer:
         facet = self.function.facets.get(reading.facet) if reading.facet else None
         self.rows = lexicon.function(facet.function) if facet else self.function
 
-    def statements(self) -> list[str]:
+    def statements(self) -> list[Query]:
         """The reading's statements; none where it does not fit."""
         if not _suits(self.reading, self.question) or not all(map(self._says, self.reading.needs)):
             return []
@@ -128,35 +142,32 @@ class _Writer:
             return {name: (kind,) for name, kind in self.reading.by.items()}
         return {one.name: one.entities for one in self.function.parameters if one.kind == "entity"}
 
-    def _call(self, names: Mapping[str, Sequence[str]]) -> str:
+    def _query(self, names: Mapping[str, Sequence[str]], *steps: Step, aggregate: Aggregate | None = None) -> Query:
         function, facet, conditions = self.function, self.reading.facet, self._conditions()
         arguments = [self._argument(one, names) for one in function.parameters]
         if function.conditioned and not facet:
-            return f"{function.name}({', '.join((*arguments, all_of(conditions)))})"
-        columns = project((facet,) if facet else ())
-        return f"{function.name}({', '.join(without_nones(arguments))}){columns}{where(conditions)}"
+            return Query(Call(function.name, (*arguments, argument_of(conditions))), steps, aggregate=aggregate)
+        own = (*project((facet,) if facet else ()), *where(conditions))
+        return Query(call_of(function.name, arguments), (*own, *steps), aggregate=aggregate)
 
-    def _argument(self, parameter: Parameter, names: Mapping[str, Sequence[str]]) -> str:
+    def _argument(self, parameter: Parameter, names: Mapping[str, Sequence[str]]) -> Argument:
         question, reading = self.question, self.reading
         match parameter.kind:
             case "entity":
-                return all_of([quote(one) for one in names.get(parameter.name, ())[:TOGETHER]])
+                return argument_of([Literal_(one) for one in names.get(parameter.name, ())[:TOGETHER]])
             case "time":
                 first = self.function.span is None or parameter.name == self.function.span[0]
-                time = self._time() if first else ""
-                return quote(time) if time else "None"
+                return Literal_(self._time() or None) if first else NONE
             case "integer" if reading.years == "argument":
                 years = sorted(set(question.years))
                 last = self.function.span is not None and parameter.name == self.function.span[1]
                 if not years or (last and (len(years) < 2 or not question.says(english().between))):
-                    return "None"
-                return quote(str(years[-1] if last else years[0]))
+                    return NONE
+                return Literal_(str(years[-1] if last else years[0]))
             case "integer":
-                number = rank(question)
-                return "None" if number is None else str(number)
+                return Literal_(rank(question))
             case _:
-                value = self.lexicon.value(question, self.function.name, parameter.name)
-                return quote(value) if value else "None"
+                return Literal_(self.lexicon.value(question, self.function.name, parameter.name) or None)
 
     def _dated(self) -> bool:
         time = self.question.time
@@ -172,38 +183,35 @@ class _Writer:
 
     # What it narrows, sorts and shows
 
-    def _conditions(self) -> list[str]:
-        conditions = [text for one in self.reading.where if (text := self._condition(one))]
+    def _conditions(self) -> list[Condition]:
+        conditions = [condition for one in self.reading.where if (condition := self._condition(one)) is not None]
         if self.reading.value and (captured := self._captured()):
-            conditions.append(f"eq({self.reading.value}, {quote(captured)})")
+            conditions.append(compared("eq", self.reading.value, captured))
         if self.reading.years not in ("", "argument", "time"):
             conditions += self._years(self.reading.years)
         return conditions
 
-    def _condition(self, narrow: Narrow) -> str:
+    def _condition(self, narrow: Narrow) -> Condition | None:
         question = self.question
         if (narrow.when and not question.says(narrow.when)) or question.says(narrow.unless):
-            return ""
+            return None
         if narrow.compare:
-            return f"{narrow.sign}({narrow.key}, {narrow.compare})"
+            return Condition(narrow.sign, narrow.key, (Literal_(narrow.compare, bare=True),))
         value = narrow.value
         if value is None:
-            value = self.lexicon.value(question, self.rows.name, narrow.key)
-            if not value:
-                return ""
-        text = str(value).lower() if isinstance(value, bool) else quote(value) if isinstance(value, str) else str(value)
-        return f"eq({narrow.key}, {text})"
+            value = self.lexicon.value(question, self.rows.name, narrow.key) or None
+        return None if value is None else compared("eq", narrow.key, value)
 
-    def _years(self, key: str) -> list[str]:
+    def _years(self, key: str) -> list[Condition]:
         years = sorted(set(self.question.years))
         if not years:
             return []
-        kind = self.rows.exact_keys[key].kind if key in self.rows.exact_keys else "integer"
-        ends = [quote(str(year)) if kind == "date" else str(year) for year in (years[0], years[-1])]
+        is_date = key in self.rows.exact_keys and self.rows.exact_keys[key].kind == "date"
+        first, *_, last = [str(year) if is_date else year for year in (*years[:1], *years)]
         if len(years) > 1:
-            return [f"ge({key}, {ends[0]})", f"le({key}, {ends[1]})"]
+            return [compared("ge", key, first), compared("le", key, last)]
         operators = (operator for operator, phrases in english().time_operators if self.question.says(phrases))
-        return [f"{next(operators, 'eq')}({key}, {ends[0]})"]
+        return [compared(next(operators, "eq"), key, first)]
 
     def _captured(self) -> str:
         """The value that the question's words give for the reading's `value`; empty when they give none."""
@@ -216,21 +224,19 @@ class _Writer:
     def _key(self) -> str:
         return _choose(self.lexicon, self.question, self.rows.name, self.reading.show)
 
-    def _statement(self, names: Mapping[str, Sequence[str]]) -> str:
+    def _statement(self, names: Mapping[str, Sequence[str]]) -> Query:
         reading = self.reading
-        call = self._call(names)
         if self._counts():
-            return f"LEN {call}"
+            return self._query(names, aggregate="len")
         key = self._key() or reading.otherwise
         columns = project((key,) if key else ())
         if order := self._order():
             by, descending, top = order
-            return f"{call} sort(None, {'-' if descending else ''}{by}){columns}[:{top}]"
-        if aggregate := self._aggregate(key):
-            return f"{aggregate} {call}{columns}"
+            return self._query(names, Sort((), by, descending), *columns, Slice(0, top))
+        aggregate = self._aggregate(key)
         # A list of some years only is shown as it is, not asked for as all.
-        some = reading.facet and self.question.years
-        return f"{'ALL ' if reading.every and not some else ''}{call}{columns}"
+        is_whole = reading.every and aggregate is None and not (reading.facet and self.question.years)
+        return replace(self._query(names, *columns, aggregate=aggregate), every=is_whole)
 
     def _counts(self) -> bool:
         count = self.reading.count
@@ -251,18 +257,18 @@ class _Writer:
             return reading.first, last, _top(question) or 1
         return None
 
-    def _aggregate(self, key: str) -> str:
+    def _aggregate(self, key: str) -> Aggregate | None:
         reading, question = self.reading, self.question
         several = reading.windows.get(key)
         if several is None and key not in reading.total:
-            return ""
+            return None
         if reading.windows and not question.window:
-            return ""
+            return None
         if question.says(english().average):
-            return "AVG"
+            return "avg"
         if key in reading.total and question.says(english().total):
-            return "SUM"
-        return several.upper() if several else ""
+            return "sum"
+        return several
 
     def _goes_on(self, hop: Hop) -> bool:
         """Whether a further fact is asked for of what the first statement finds."""
@@ -277,12 +283,13 @@ class _Writer:
         keys = [show for show in hop.show if show.key != hop.key]
         return _choose(self.lexicon, self.question, hop.function or self.function.name, keys)
 
-    def _hop(self, names: Mapping[str, Sequence[str]], hop: Hop) -> list[str]:
-        first = f'{self._call(names)}["{hop.key}"]'
+    def _hop(self, names: Mapping[str, Sequence[str]], hop: Hop) -> list[Query]:
+        first = self._query(names, *project((hop.key,)))
         key = self._hop_key(hop)
-        second = f'{hop.function or self.function.name}(*["{hop.key}"]){project((key,) if key else ())}'
+        call = Call(hop.function or self.function.name, (Reference(None, hop.key),))
+        second = Query(call, project((key,) if key else ()))
         if hop.count and self.question.says(hop.count):
-            return [first, f"LEN {second}"]
+            return [first, replace(second, aggregate="len")]
         return [first, second] if key else [first]
 
 

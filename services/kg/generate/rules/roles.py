@@ -1,30 +1,25 @@
 """What the words of a question are to one function: names, values, thresholds, superlatives, keys, nouns."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
 from services.kg.generate.rules.inflection import inflections
 from services.kg.generate.rules.interrogatives import asks_what, asks_when
 from services.kg.generate.rules.lexicon import Lexicon
-from services.kg.generate.rules.question import quote
 from services.kg.generate.rules.tokens import BESIDE, NEAR, Mention, Range, Tokens, apart, apart_from
+from services.kg.generate.rules.trees import Name, compared
 from services.kg.generate.rules.values import Values, condition, exact, flag_phrases, is_joint, opposite
 from services.kg.generate.rules.words import KeyWords, english
 from services.kg.generate.spans import Spot
 from services.kg.language.catalogue import NUMERIC, Function, Key, Parameter
+from services.kg.language.tree import Condition
 
 COUNTED = "number of "
 # Shorter words of a key's name say nothing by themselves.
 MIN_SAID = 4
-# Words between a name and the noun for its kind.
-_OF_A_NAME = frozenset(("of", "the", "called", "named", "in"))
 # Last words of keys that say no more than when rows are of.
 _DATES = frozenset(("date", "day", "month", "year", "time"))
-# Words that negate the thing behind them.
-NO = frozenset(("no", "without"))
-# Words before a noun that asks for rows.
-_BEFORE_NOUNS = frozenset(("which", "what", "many", "list", "name", "all", "every", "number"))
 
 
 def subject_of(function: Function) -> Key:
@@ -39,8 +34,8 @@ class Roles:
     lexicon: Lexicon  # of the domain
     function: Function  # whose rows the question may mean
     tokens: Tokens  # with the names taken already
-    values: Values | None = None  # knows the texts that `open` keys have in the store
-    named: list[str] = field(default_factory=list)  # conditions by names
+    values: Values  # knows the texts that `open` keys have in the store
+    named: list[Condition] = field(default_factory=list)  # conditions by names
     # Values that stand where the rows' noun does, "which halogens", with the keys that have them.
     classes: dict[Range, str] = field(default_factory=dict)
     negated: bool = False  # whether a value is one that the rows do not have
@@ -56,7 +51,7 @@ class Roles:
         """Whether only numbers or codes (P-514) tell the rows apart."""
         if self.subject.kind in NUMERIC:
             return True
-        values = self.values.of(self.function, self.subject.name) if self.values is not None else ()
+        values = self.values.of(self.function, self.subject.name)
         return bool(values) and all(any(map(str.isdigit, one)) for one in values)
 
     @cached_property
@@ -136,17 +131,19 @@ class Roles:
 
     # Values
 
-    def conditions(self) -> list[tuple[str, str]]:
+    def conditions(self) -> list[tuple[str, Condition]]:
         """Key and condition for each value that the question says; the key's own words beside it are read with it."""
         claims = self._claims()
-        conditions: list[tuple[str, str]] = []
+        conditions: list[tuple[str, Condition]] = []
         for place in apart(claims):
             key, value = self._claimant(place, claims[place])
             before = self._negation(place, key)
             self.tokens.take(place, *before)
             self.negated |= bool(before)
             kept = opposite(key, value) if before else condition(key, value)
-            self.tokens.doubt |= not kept
+            if kept is None:
+                self.tokens.doubt = True
+                continue
             conditions.append((key.name, kept))
             if self.opens(place):
                 self.classes[place] = key.name
@@ -159,11 +156,9 @@ class Roles:
         """The words before a value that negate it: "not", "doesn't have a"; none where nothing does."""
         beside = self.tokens.find_all((*self.words_of(key.name).also, *self.phrases(key.name)))
         idle = {index for one in beside for index in range(one.first, one.end)}
-        first = place.first - 1
-        while first in idle or self.tokens.word(first) in english().between_not.split():
-            first -= 1
+        first = self.tokens.index_before(place, idle)
         before = Range(first, place.first)
-        negates = self.tokens.negates(first) or (self.tokens.word(first) in NO and key.kind == "flag")
+        negates = self.tokens.negates(first) or (self.tokens.word(first) in english().without and key.kind == "flag")
         return [before] if negates and self.tokens.free(before) else []
 
     def outside_values(self, places: Sequence[Range]) -> list[Range]:
@@ -183,7 +178,7 @@ class Roles:
             words = self.words_of(key.name)
             taken = [*nouns, *(one.place for one in asked if one.key != key.name)]
             values = dict(words.values)
-            for text in self.values.of(self.function, key.name) if self.values is not None and words.open else ():
+            for text in self.values.of(self.function, key.name) if words.open else ():
                 values[text] = (*values.get(text, ()), *exact(text))
             if key.kind == "flag":
                 values = {**flag_phrases(key, words.words), **values}
@@ -243,7 +238,7 @@ class Roles:
     def opens(self, place: Range) -> bool:
         """Whether the words stand where a noun does: which halogens, how many of the halogens."""
         before = (self.tokens.word(index) for index in range(place.first - 1, -1, -1))
-        return next((word for word in before if word not in ("of", "the")), "") in _BEFORE_NOUNS
+        return next((word for word in before if word not in ("of", "the")), "") in english().before_nouns
 
     def _above(self, place: Range, spots: Sequence[Spot]) -> str:
         """The parameter or key that takes a name to whom the rows report; a key's condition is added to `named`.
@@ -259,7 +254,7 @@ class Roles:
         if len(takers) != 1:
             return ""
         self.tokens.take(*verbs)
-        self.named += [f"eq({key}, {quote(text)})" for key, text in texts.items()]
+        self.named += [compared("eq", key, text) for key, text in texts.items()]
         return takers[0]
 
     def _take_value(self, place: Range, spots: Sequence[Spot]) -> bool:
@@ -270,14 +265,14 @@ class Roles:
             if not value or mention.place.near(place) > NEAR or not self.tokens.free(mention.place):
                 continue
             self.tokens.take(mention.place)
-            self.named.append(f"eq({mention.key}, {quote(value)})")
+            self.named.append(compared("eq", mention.key, value))
             return True
         return False
 
     def _takes_value_before(self, place: Range, spots: Sequence[Spot]) -> bool:
         """Read a name behind a key of texts as its value where rows are asked for: which river flows into the Harn."""
         nouns = [noun for noun in self.tokens.find(self.nouns) if noun.end <= place.first]
-        if not any(self.tokens.word_before(noun) in _BEFORE_NOUNS for noun in nouns):
+        if not any(self.tokens.word_before(noun) in english().before_nouns for noun in nouns):
             return False
         before = [one for one in self.mentions if one.place.leads_to(place)]
         keys = [self.key_of(one) for one in before]
@@ -286,15 +281,15 @@ class Roles:
 
     def _value_of(self, key: Key, spot: Spot) -> str:
         """A name as a value of the key: of its kind, or as a row has it, rivers flow into seas; else empty."""
-        if key.entity or key.kind != "text" or self.values is None:
+        if key.entity or key.kind != "text":
             return spot.text if key.entity == spot.kind else ""
         bare = spot.text[4:] if spot.text[:4].lower() == "the " else spot.text
         stored = (self.values.stored(self.function, key.name, text) for text in dict.fromkeys((spot.text, bare)))
         return next(filter(None, stored), "")
 
-    def bind(self) -> dict[str, list[str]] | None:
+    def bind(self) -> dict[str, list[Name]] | None:
         """The names of the question by the parameters that take them; None where nothing takes one of them."""
-        names: dict[str, list[str]] = {}
+        names: dict[str, list[Name]] = {}
         parameters = [one for one in self.function.parameters if one.kind == "entity"]
         if self.function.pair is None and self.primary is not None:
             parameters.sort(key=lambda one: one is not self.primary)
@@ -367,9 +362,9 @@ class Roles:
         )
 
     def _joined(self, noun: Range, name: Range) -> bool:
-        return _OF_A_NAME.issuperset(self.tokens.between(noun, name))
+        return english().before_names.issuperset(self.tokens.between(noun, name))
 
-    def take_apposed(self, names: Mapping[str, Sequence[str]]) -> None:
+    def take_apposed(self, names: Collection[str]) -> None:
         """Read nouns that only say what kind of thing a name is."""
         kinds = {kind for one in self.function.parameters if one.name in names for kind in one.entities}
         for kind in kinds:

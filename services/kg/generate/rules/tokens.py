@@ -1,7 +1,7 @@
 """A question as a row of words, each of which is read once; words that are left over are not understood."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cached_property
@@ -110,7 +110,18 @@ class Tokens:
 
     def negates(self, index: int) -> bool:
         """Whether the word with this index says that something is not so."""
-        return self.word(index).replace("’", "'") in english().negating.split()
+        return self.word(index).replace("’", "'") in english().negating
+
+    def index_before(self, place: Range, idle: Collection[int] = ()) -> int:
+        """The index of the word before a place, apart from `idle` ones and those that a "not" may stand before."""
+        index = place.first - 1
+        while index in idle or self.word(index) in english().between_not:
+            index -= 1
+        return index
+
+    def begins(self, *words: str) -> bool:
+        """Whether the question's first words are these."""
+        return all(self.word(index) == word for index, word in enumerate(words))
 
     def word_before(self, place: Range) -> str:
         """The word before a place; empty at the beginning."""

@@ -6,7 +6,8 @@ Only keys with few values have such words, and only where looking them up is qui
 import re
 import time
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from threading import Lock
 from typing import Any
@@ -16,10 +17,11 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from services.kg.errors import KgError
 from services.kg.generate.rules.inflection import singular
-from services.kg.generate.rules.question import quote
 from services.kg.generate.rules.tokens import Range, Tokens
+from services.kg.generate.rules.trees import compared
 from services.kg.generate.rules.words import Phrases, english
 from services.kg.language.catalogue import NUMERIC, Function, Key
+from services.kg.language.tree import Condition, Literal_, Operator
 from services.kg.rows import view_of
 from services.kg.store.engine import deadline
 from services.kg.store.texts import lowered
@@ -39,7 +41,7 @@ LOOK_S = 0.5
 MOST_CACHED = 10_000
 # A graph may be loaded anew under a running service.
 FRESH_S = 600.0
-_SIGNS = {"<": "lt", ">": "gt", "<=": "le", ">=": "ge"}
+_SIGNS: Mapping[str, Operator] = {"<": "lt", ">": "gt", "<=": "le", ">=": "ge"}
 _SPELLED = {f"{rank}{ending}": word for word, rank in ORDINALS.items() for ending in ("st", "nd", "rd", "th")}
 
 
@@ -132,24 +134,24 @@ def exact(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys((plain, singular(plain), *spellings))) if plain else ()
 
 
-def condition(key: Key, value: str) -> str:
+def condition(key: Key, value: str) -> Condition:
     """The condition of a value: `eq`, `like` of a part, the operator of a sign (`< 0`); of an empty one `isnull`."""
     if not value:
-        return f"isnull({key.name})"
+        return compared("isnull", key.name)
     if value.startswith(PART):
-        return f"like({key.name}, {quote(value.removeprefix(PART))})"
+        return compared("like", key.name, value.removeprefix(PART))
     sign, _, number = value.partition(" ")
     if sign in _SIGNS and key.kind in NUMERIC:
-        return f"{_SIGNS[sign]}({key.name}, {number})"
-    return f"eq({key.name}, {quote(value)})"
+        return Condition(_SIGNS[sign], key.name, (Literal_(number, bare=True),))
+    return compared("eq", key.name, value)
 
 
-def opposite(key: Key, value: str) -> str:
-    """The condition of rows with another value; empty where the language cannot say it."""
+def opposite(key: Key, value: str) -> Condition | None:
+    """The condition of rows with another value; None where the language cannot say it."""
     if key.kind == "flag":
         return condition(key, "false" if value == "true" else "true")
     plain = condition(key, value)
-    return f"neq({plain.removeprefix('eq(')}" if plain.startswith("eq(") else ""
+    return replace(plain, operator="neq") if plain.operator == "eq" else None
 
 
 def flag_phrases(flag: Key, words: Phrases) -> dict[str, tuple[str, ...]]:

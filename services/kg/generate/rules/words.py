@@ -12,6 +12,7 @@ from pydantic import AfterValidator, BeforeValidator
 
 from services.kg.definition.folder import PACKAGED, Part
 from services.kg.generate.rules.phrases import BadPhrase, pattern
+from services.kg.language.tree import Operator
 
 
 def _readable(phrases: tuple[str, ...]) -> tuple[str, ...]:
@@ -41,6 +42,7 @@ def _either(value: Any) -> Any:
 NOTHING = "none"
 
 Phrases = Annotated[tuple[str, ...], BeforeValidator(_several), AfterValidator(_readable)]
+WordSet = Annotated[frozenset[str], BeforeValidator(str.split)]
 Names = Annotated[tuple[str, ...], BeforeValidator(_several)]
 Place: TypeAlias = tuple[str | int, ...]
 # What words can ask of each function; None where its entities may have any key.
@@ -271,6 +273,7 @@ class English(Part):
     since: Phrases
     before: Phrases
     until: Phrases
+    at: Phrases
     between: Phrases
     over: Phrases
     under: Phrases
@@ -280,16 +283,33 @@ class English(Part):
     dates: Phrases
     aside: Phrases
     excluding: Phrases
-    negating: str
-    between_not: str
+    listing: Phrases
+    by: Phrases
+    for_each: Phrases
+    negating: WordSet
+    between_not: WordSet
+    without: WordSet
+    none: WordSet
+    before_nouns: WordSet
+    before_counts: WordSet
+    before_names: WordSet
+    numbering: WordSet
+    joints: WordSet
+    span_joints: WordSet
+    apiece: WordSet
+    amounts: WordSet
+    how_done: WordSet
+    we: WordSet
+    did: WordSet
+    may: WordSet
     synonyms: Mapping[str, Phrases]
     opposites: Mapping[str, Phrases]
-    fillers: str
+    fillers: WordSet
 
     @property
-    def time_operators(self) -> tuple[tuple[str, Phrases], ...]:
+    def time_operators(self) -> tuple[tuple[Operator, Phrases], ...]:
         """Operators of the language, with what says so before a time."""
-        return ("gt", self.after), ("lt", self.before), ("ge", self.since), ("le", self.until)
+        return ("gt", self.after), ("lt", self.before), ("ge", self.since), ("le", self.until), ("eq", self.at)
 
 
 @cache

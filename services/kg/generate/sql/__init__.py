@@ -3,7 +3,3 @@
 Its statement is read as one SELECT over the domain's functions, brought to the domain's names and values, and refused
 where it is about something else than its question. What is left is the program: see `services.kg.selects`.
 """
-
-from services.kg.generate.sql.writer import SqlWriter
-
-__all__ = ["SqlWriter"]

@@ -7,24 +7,24 @@ columns and what was found, after examples in which no column tells what is aske
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 
 from sqlglot import exp
 
-from services.kg.generate.base import as_data
+from services.kg.generate.base import as_data, chat
 from services.kg.generate.ground import WEAK_WORDS
-from services.kg.generate.program import PROMPTS
 from services.kg.generate.rules.inflection import inflections
-from services.kg.generate.sql.statement import Statement, parse
+from services.kg.generate.sql.statement import Statement
 from services.kg.language.catalogue import Catalogue, Domain, Function, Key
 from services.kg.language.parse import parse_each
 from services.kg.language.tree import Call, Query
 from services.kg.outcome import Scalar
+from services.kg.selects import parse_select
 from services.kg.store.names import normalise
-from services.kit.llm import LLM, Completion, Constraint, Message
-from services.kit.prompts import Prompt
+from services.kit.llm import LLM, Completion, Constraint
 from services.kit.untrusted import one_line
 
+# The prompt of a check.
+CHECK = "column"
 NO_COLUMN = "none"
 MAX_TOKENS = 24
 MAX_VALUE_CHARS = 30
@@ -76,7 +76,7 @@ def look_up(program: str, domain: Domain) -> LookUp | None:
     None where it is several, or sorts, counts, groups or joins, tells the names of rows of some kind, or says yes or
     no: no near key is mistaken there. A total or an average is a fact of its rows together.
     """
-    tree = None if "\n" in program else parse(program)
+    tree = None if "\n" in program else parse_select(program)
     if not isinstance(tree, exp.Select) or any(tree.args.get(one) for one in ("order", "group", "limit")):
         return None
     statement = Statement(tree, domain)
@@ -113,18 +113,6 @@ async def choose_column(llm: LLM, query: str, fact: LookUp, row: Mapping[str, Sc
     """
     names = [key.name for key in fact.function.keys]
     found = [f"{key.name} = {one_line(str(row.get(key.name)))[:MAX_VALUE_CHARS]}" for key in fact.keys]
-    messages = check_of("; ".join(names), "; ".join(found), as_data(query))
+    messages = chat(CHECK, columns="; ".join(names), found="; ".join(found), question=as_data(query))
     constraint = Constraint(choice=(*names, NO_COLUMN))
     return await llm.chat(messages, max_tokens=MAX_TOKENS, allow_s=allow_s, constraint=constraint)
-
-
-def check_of(columns: str, found: str, question: str) -> list[Message]:
-    """The chat of a check after examples; what differs is last, the columns first of it, for vLLM to cache the rest."""
-    prompt, examples = _prompt()
-    system, last = prompt.fill(columns=columns, found=found, question=question)
-    return [system, *examples, last]
-
-
-@cache
-def _prompt() -> tuple[Prompt, list[Message]]:
-    return PROMPTS.prompt("column"), PROMPTS.turns("column_examples")

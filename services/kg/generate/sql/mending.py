@@ -17,32 +17,19 @@ _TOTAL = re.compile(r"\b(?:all ?together|in total|total|sum|spend|spent|spending
 _EACH = re.compile(r"\b(?:each|every|list|per)\b")
 
 
-def order_by_age(select: exp.Select, query: str, dates: Collection[str]) -> None:
-    """Sort by days as the question's superlative wants it: who joined first has been there longest.
-
-    Args:
-        dates: columns of days, in lower case.
-    """
-    order, text = select.args.get("order"), query.lower()
-    is_early, is_late = _EARLIEST.search(text) is not None, _LATEST.search(text) is not None
-    if order is None or is_early == is_late:
-        return
-    for ordered in order.expressions:
-        if isinstance(ordered.this, exp.Column) and ordered.this.name.lower() in dates:
-            ordered.set("desc", is_late)
-
-
 def order_as_said(select: exp.Select, query: str, lexicon: Lexicon) -> None:
-    """Sort by a column as the question's adjective of it wants: the coldest trip has the least temperature."""
-    order = select.args.get("order")
-    if order is None:
-        return
-    text = f" {normalise(query)} "
-    for ordered in order.expressions:
+    """Sort by a column as the question's superlative wants it.
+
+    The coldest trip has the least temperature, and who joined first has been there longest.
+    """
+    order, text = select.args.get("order"), f" {normalise(query)} "
+    for ordered in order.expressions if order is not None else ():
         name = ordered.this.name.lower() if isinstance(ordered.this, exp.Column) else ""
-        own = [lexicon.key(one.name, name) for one in lexicon.own.functions if name in one.exact_keys]
-        is_more = any(_says(text, one.more) for one in own)
-        is_less = any(_says(text, one.less) for one in own)
+        functions = [one for one in lexicon.own.functions if name in one.exact_keys]
+        own = [lexicon.key(one.name, name) for one in functions]
+        is_dated = any(one.exact_keys[name].kind == "date" for one in functions)
+        is_more = any(_says(text, one.more) for one in own) or (is_dated and _LATEST.search(text) is not None)
+        is_less = any(_says(text, one.less) for one in own) or (is_dated and _EARLIEST.search(text) is not None)
         if is_more != is_less:
             ordered.set("desc", is_more)
 

@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from services.kg.errors import ParseError
 from services.kg.generate.rules.roles import subject_of
-from services.kg.generate.sql.tables import Tables, Untranslatable, joined_conditions, role_of
+from services.kg.generate.sql.tables import Tables, role_of
 from services.kg.language.catalogue import NUMERIC, Domain, Function, Key
 from services.kg.load.errors import BadRow
 from services.kg.load.values import truth
@@ -18,7 +18,6 @@ from services.kg.selects import (
     columns_of,
     comparisons,
     expand_aliases,
-    parse_select,
     place_of,
     selection_of,
     table_name,
@@ -39,7 +38,7 @@ class Statement:
     """One SELECT, or a UNION of several, whose tables and columns are those of a domain.
 
     Raises:
-        Untranslatable: it names what the domain does not have, or is no SELECT.
+        ParseError: it names what the domain does not have, or is no SELECT.
     """
 
     def __init__(self, tree: exp.Query, domain: Domain) -> None:
@@ -62,14 +61,11 @@ class Statement:
         """The statement as the database is to run it.
 
         Raises:
-            Untranslatable: it does more than a view may.
+            ParseError: it does more than a view may.
         """
         _without_functions_of_days(self.tree, today)
         self._type()
-        try:
-            selection_of(self.tree, self.domain)
-        except ParseError as error:
-            raise Untranslatable(str(error)) from error
+        selection_of(self.tree, self.domain)
         # Each count of "how many in A, how many in B" is told apart.
         trees = self.sides if all(one.find(exp.AggFunc) for one in self.sides) else [self.tree]
         return "\n".join(one.sql("sqlite", comments=False) for one in trees)
@@ -108,7 +104,7 @@ class Statement:
             here[table.alias_or_name.lower()] = function = self._function_of(table, columns)
             table.set("this", exp.to_identifier(table_name(function)))
         if not here:
-            raise Untranslatable("it is over no table")
+            raise ParseError("it is over no table")
         for column in columns:
             if column.table and column.table.lower() not in here and self.place_of(column) is None:
                 column.set("table", None)
@@ -116,14 +112,12 @@ class Statement:
         self._drop_guesses(select, here)
         columns = columns_of(select)
         unknown = [one for one in columns if self.place_of(one) is None]
-        try:
-            keys = [self._near(one, here) for one in unknown]
-        except Untranslatable:
-            if len(tables) > 1 or not (self._move(tables[0], columns) or self._chain(select, tables[0])):
-                raise
-            return
-        for column, key in zip(unknown, keys, strict=True):
-            column.set("this", exp.to_identifier(key.name))
+        near = [(column, key) for column in unknown if (key := self._near(column, here)) is not None]
+        if len(near) == len(unknown):
+            for column, key in near:
+                column.set("this", exp.to_identifier(key.name))
+        elif len(tables) > 1 or not (self._move(tables[0], columns) or self._chain(select, tables[0])):
+            raise ParseError("it names a column that there is not")
 
     def _function_of(self, table: exp.Table, columns: Sequence[exp.Column]) -> Function:
         """The function of a table; the only one with the columns where there is no such table, as an example's."""
@@ -133,7 +127,7 @@ class Statement:
             having = [one for one in self.functions.values() if names <= one.exact_keys.keys()]
             is_narrowed = any(one.find_ancestor(exp.Where) and one.name in names for one in columns)
             if len(having) != 1 or not is_narrowed:
-                raise Untranslatable(f"there is no table {table.name}")
+                raise ParseError(f"there is no table {table.name}")
             (function,) = having
         return function
 
@@ -141,29 +135,18 @@ class Statement:
         """Drop `kind = 'X'` beside `genre = 'X'` where there is no `kind`: a model guesses which column has a text."""
         equal = (one for one in select.find_all(exp.EQ) if isinstance(one.this, exp.Column))
         compared = [one for one in equal if one.expression.is_string]
-        there = [one for one in compared if self._is_near(one.this, here)]
+        there = [one for one in compared if self._near(one.this, here) is not None]
         for one in compared:
             if one not in there and any(other.expression == one.expression for other in there):
                 _drop(one)
 
-    def _is_near(self, column: exp.Column, here: Mapping[str, Function]) -> bool:
-        try:
-            self._near(column, here)
-        except Untranslatable:
-            return False
-        return True
-
-    def _near(self, column: exp.Column, here: Mapping[str, Function]) -> Key:
-        """The key that a column nearly names."""
+    def _near(self, column: exp.Column, here: Mapping[str, Function]) -> Key | None:
+        """The key that a column names, or nearly names."""
         if (place := self.place_of(column)) is not None:
             return place[1]
-        faults: list[Untranslatable] = []
-        for one in [here[column.table.lower()]] if column.table.lower() in here else here.values():
-            try:
-                return Tables(one, self.functions, here).key(column)
-            except Untranslatable as error:
-                faults.append(error)
-        raise faults[0]
+        own = here.get(column.table.lower())
+        keys = (Tables(one, self.functions, here).key(column) for one in ([own] if own is not None else here.values()))
+        return next(filter(None, keys), None)
 
     def _move(self, table: exp.Table, columns: Sequence[exp.Column]) -> bool:
         """Move to another function that has all columns: of the fuel of Ann's van drivers have both."""
@@ -179,7 +162,14 @@ class Statement:
         Orders name beers; the beers are those of the order, or, the other way round, orders those of such a beer.
         """
         where = select.args.get("where")
-        conditions = list(joined_conditions(where.this)) if where is not None else []
+        condition = where.this.unnest() if where is not None else None
+        conditions = (
+            list(condition.flatten())
+            if isinstance(condition, exp.And)
+            else [condition]
+            if condition is not None
+            else []
+        )
         own = self.functions[table.name]
         others = [one for one in self.functions.values() if one is not own and (role_of(own, one) or role_of(one, own))]
         for then, first in [*((own, other) for other in others), *((other, own) for other in others)]:
@@ -204,16 +194,14 @@ class Statement:
     def _has(self, function: Function, parts: Sequence[exp.Expr]) -> bool:
         """Whether all columns of parts of a statement are the function's."""
         tables = Tables(function, self.functions)
-        try:
-            return all(tables.key(column) for part in parts for column in part.find_all(exp.Column))
-        except Untranslatable:
-            return False
+        return all(tables.key(column) is not None for part in parts for column in part.find_all(exp.Column))
 
     def _name_columns(self, function: Function, parts: Sequence[exp.Expr]) -> None:
         tables = Tables(function, self.functions)
         for column in [one for part in parts for one in part.find_all(exp.Column)]:
-            column.set("this", exp.to_identifier(tables.key(column).name))
-            column.set("table", None)
+            if (key := tables.key(column)) is not None:
+                column.set("this", exp.to_identifier(key.name))
+                column.set("table", None)
 
     def _type(self) -> None:
         """Compare as the columns have their values: texts in any case, flags as yes and no, parts of days as days."""
@@ -243,18 +231,6 @@ def _drop(condition: exp.Expr) -> None:
         both.replace(both.right if both.left is condition else both.left)
 
 
-def parse(sql: str) -> exp.Query:
-    """The tree of a SELECT.
-
-    Raises:
-        Untranslatable: it is none.
-    """
-    try:
-        return parse_select(sql)
-    except ParseError as error:
-        raise Untranslatable(str(error)) from error
-
-
 def _typed(one: Comparison) -> None:
     kind, node = one.key.kind, one.node
     for literal in one.literals:
@@ -263,7 +239,7 @@ def _typed(one: Comparison) -> None:
             try:
                 literal.replace(exp.Literal.string(FLAGS[not truth(text)]))
             except BadRow:
-                raise Untranslatable(f"{one.key.name} has no such values") from None
+                raise ParseError(f"{one.key.name} has no such values") from None
         elif kind == "date":
             if _PART_OF_DATE.fullmatch(text):
                 if isinstance(node, exp.EQ):
@@ -276,7 +252,7 @@ def _typed(one: Comparison) -> None:
             try:
                 literal.replace(exp.Literal.number(str(float(text)).removesuffix(".0")))
             except ValueError:
-                raise Untranslatable(f"{one.key.name} has no such values") from None
+                raise ParseError(f"{one.key.name} has no such values") from None
     # In PostgreSQL LIKE looks at case too.
     is_text = kind == "text" and isinstance(node, exp.EQ | exp.NEQ | exp.In | exp.Like)
     if is_text and all(literal.is_string for literal in one.literals):
@@ -289,7 +265,7 @@ def _without_functions_of_days(tree: exp.Query, today: date) -> None:
     """Put the day itself in place of what says today, and the part of a day's text in place of strftime's.
 
     Raises:
-        Untranslatable: it computes something else of a day.
+        ParseError: it computes something else of a day.
     """
     day = exp.Literal.string(today.isoformat())
     for node in list(tree.find_all(exp.CurrentDate, exp.CurrentTimestamp)):
@@ -303,7 +279,7 @@ def _without_functions_of_days(tree: exp.Query, today: date) -> None:
         if value.name.lower() == "now":
             value = day
         if form not in _FORMATS or not isinstance(value, exp.Column | exp.Literal):
-            raise Untranslatable("it computes something of a day")
+            raise ParseError("it computes something of a day")
         start, length = map(exp.Literal.number, _FORMATS[form])
         part = exp.Substring(this=value.copy(), start=start, length=length)
         node.replace(part if isinstance(node, exp.TimeToStr) else exp.cast(part, "INTEGER"))
@@ -314,4 +290,4 @@ def _without_functions_of_days(tree: exp.Query, today: date) -> None:
         elif isinstance(inner, exp.Literal) and not node.expressions:
             node.replace(day.copy() if inner.name == "now" else inner.copy())
         else:
-            raise Untranslatable("it computes something of a day")
+            raise ParseError("it computes something of a day")

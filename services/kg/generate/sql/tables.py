@@ -9,10 +9,6 @@ from services.kg.generate.rules.roles import subject_of
 from services.kg.language.catalogue import Function, Key
 
 
-class Untranslatable(ValueError):
-    """The text is no SELECT, names what the domain does not have, or no program says the same."""
-
-
 @dataclass(frozen=True, slots=True)
 class Tables:
     """The function that a SELECT is over, and the tables that it joins, whose columns the function has as well."""
@@ -21,24 +17,19 @@ class Tables:
     functions: Mapping[str, Function]  # all of the domain, by the names that a prompt has for them
     joined: Mapping[str, Function] = field(default_factory=dict)  # by the names that the statement has for them
 
-    def key(self, column: exp.Column) -> Key:
-        """The key that a column names, or nearly names; Untranslatable where there is none."""
+    def key(self, column: exp.Column) -> Key | None:
+        """The key that a column names, or nearly names."""
         other = self.joined.get(column.table.lower())
         name = column.name.lower()
         for one in self._names(name, other or self.function):
             if (key := self.function.exact_keys.get(one)) is not None:
                 return key
-        # The quantity of a stock is its quantity_in_stock, whatever else has one.
+        # The quantity of a stock is its quantity_in_stock, whatever else has one; else the model of a driver is that of
+        # the van, where a driver has nothing else with one.
         beginning = [key for key in self.function.keys if key.name.startswith(f"{name}_")]
-        if len(beginning) == 1:
-            return beginning[0]
-        # The model of a driver is that of the van, where a driver has nothing else with one.
         ending = [key for key in self.function.keys if key.name.endswith(f"_{name}")]
-        if len(ending) == 1:
-            return ending[0]
-        if key := self._called_otherwise(name):
-            return key
-        raise Untranslatable(f"{self.function.name} has no column {column.sql()}")
+        alone = (keys[0] for keys in (beginning, ending) if len(keys) == 1)
+        return next(alone, None) or self._called_otherwise(name)
 
     def _called_otherwise(self, name: str) -> Key | None:
         """The key that a statement calls by its table too, `show_genre`, or as what names a row: `show_name`."""
@@ -90,14 +81,3 @@ def roles_of(function: Function, other: Function) -> list[Key]:
     """The keys of a function that have names of another one's rows."""
     entity = subject_of(other).entity
     return [one for one in function.keys if one.entity == entity] if entity else []
-
-
-def joined_conditions(condition: exp.Expr) -> Iterator[exp.Expr]:
-    """The conditions that hold together."""
-    if isinstance(condition, exp.Paren):
-        yield from joined_conditions(condition.this)
-    elif isinstance(condition, exp.And):
-        yield from joined_conditions(condition.left)
-        yield from joined_conditions(condition.right)
-    else:
-        yield condition

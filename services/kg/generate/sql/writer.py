@@ -4,14 +4,12 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import cache
 
 from sqlglot import exp
 
-from proto.kg import KgMode
 from services.kg.entities import NameIndex
-from services.kg.generate.base import Written, domain_question
-from services.kg.generate.program import PROMPTS, RESERVE_S
+from services.kg.errors import ParseError
+from services.kg.generate.base import RESERVE_S, Written, chat, domain_question
 from services.kg.generate.rules.lexicon import lexicons
 from services.kg.generate.rules.values import Values
 from services.kg.generate.spans import Spot, Spotter, spots_in
@@ -26,32 +24,19 @@ from services.kg.generate.sql.linking import (
     with_stored_values,
     with_values_where_they_are,
 )
-from services.kg.generate.sql.mending import add_up, ask_of_any_year, ask_of_the_month, order_as_said, order_by_age
+from services.kg.generate.sql.mending import add_up, ask_of_any_year, ask_of_the_month, order_as_said
 from services.kg.generate.sql.schema import tables_text
-from services.kg.generate.sql.statement import Statement, parse
-from services.kg.generate.sql.tables import Untranslatable
+from services.kg.generate.sql.statement import Statement
 from services.kg.language.catalogue import NUMERIC, Catalogue
+from services.kg.selects import parse_select
 from services.kit.budget import Budget
 from services.kit.llm import LLM, Constraint, Message
-from services.kit.prompts import Prompt
 from services.kit.telemetry import log
 
 MAX_TOKENS = 100
 MAX_WORDS = 60
 _ONE_LINE = Constraint(regex=rf"NONE|SELECT( [^ \n\r\t]+){{1,{MAX_WORDS}}}")
 NOTHING = "none"
-
-
-@cache
-def _prompt() -> tuple[Prompt, list[Message]]:
-    return PROMPTS.prompt("sql"), PROMPTS.turns("sql_examples")
-
-
-def messages(tables: str, question: str) -> list[Message]:
-    """The chat of a question after examples over tables of their own; it is last, for vLLM to cache the rest."""
-    prompt, examples = _prompt()
-    system, last = prompt.fill(tables=tables, question=question)
-    return [system, *examples, last]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +48,6 @@ class SqlWriter:
     names: NameIndex  # of the graph
     values: Values  # of the graph, some of which the prompt shows
     spotter: Spotter | None = None  # finds the names of a question, none of which a program may leave out
-    name: KgMode = "sql"
     _tables: dict[str, str] = field(default_factory=dict)  # by domain
     _read: dict[str, asyncio.Event] = field(default_factory=dict)  # by domain: when the generator has read its tables
 
@@ -73,18 +57,18 @@ class SqlWriter:
         """See `Writer.write`."""
         spots = await spots_in(query, domain, self.spotter)
         question = domain_question(query, query_time, self.catalogue.domains[domain], feedback)
-        links, chat = await asyncio.to_thread(self._chat, query, question, domain, spots)
+        links, messages = await asyncio.to_thread(self._chat, query, question, domain, spots)
         if domain in self._read:
             # Asked beside it the generator would read the same tables twice, each time at half its speed.
             await self._read[domain].wait()
         completion = await self.llm.chat(
-            chat,
+            messages,
             max_tokens=MAX_TOKENS,
             allow_s=budget.allow(reserve_s=RESERVE_S),
             constraint=_ONE_LINE,
         )
         program = await asyncio.to_thread(self._program, completion.text, query, query_time, domain, spots, links)
-        return Written(program, self.name, completion.prompt_tokens, completion.completion_tokens)
+        return Written(program, "sql", completion.prompt_tokens, completion.completion_tokens)
 
     async def read_ahead(self, domain: str, llm: LLM, allow_s: float) -> None:
         """Have a generator read what the prompts of a domain's questions share, so that it is in its cache.
@@ -94,8 +78,8 @@ class SqlWriter:
         """
         read = self._read[domain] = asyncio.Event()
         try:
-            _, chat = await asyncio.to_thread(self._chat, "", "", domain, ())
-            await llm.chat(chat, max_tokens=1, allow_s=allow_s)
+            _, messages = await asyncio.to_thread(self._chat, "", "", domain, ())
+            await llm.chat(messages, max_tokens=1, allow_s=allow_s)
         finally:
             read.set()
 
@@ -114,7 +98,7 @@ class SqlWriter:
     ) -> tuple[Sequence[Link], Sequence[Message]]:
         """The values that a question says, and the messages that ask for its statement."""
         links = linked_values(query, self.catalogue.domains[domain].shown, self.values, spots)
-        return links, messages(self._text(domain), "\n".join((question, *links_text(links))))
+        return links, chat("sql", tables=self._text(domain), question="\n".join((question, *links_text(links))))
 
     def _text(self, domain: str) -> str:
         """The tables in the prompt; kept by the thread that reads them, whether or not its question has given up."""
@@ -140,7 +124,7 @@ class SqlWriter:
         try:
             statement, reason = self._statement(sql, query, domain, spots, links)
             program = "" if reason else statement.sql(now.date())
-        except Untranslatable:
+        except ParseError:
             program, reason = "", "untranslatable"
         if not program:
             # The error may repeat the question, which no log has.
@@ -153,21 +137,20 @@ class SqlWriter:
         """A statement with the values that the question says, and the reason to refuse it, if there is one.
 
         Raises:
-            Untranslatable: it is no SELECT over the domain's tables.
+            ParseError: it is no SELECT over the domain's tables.
         """
         area = self.catalogue.domains[domain]
-        tree = parse(sql)
+        tree = parse_select(sql)
         for select in list(tree.find_all(exp.Select)):
             with_stored_values(select, query, links)
             with_values_where_they_are(select, links, area.shown, self.values)
         statement = Statement(tree, area)
-        dates, flags = self._columns(domain, "date"), self._columns(domain, "flag")
+        flags = self._columns(domain, "flag")
         for select in statement.sides:
             with_left_out_values(select, links)
             ask_of_any_year(select, query)
             ask_of_the_month(select, query)
             add_up(select, query, self._amounts(domain))
-            order_by_age(select, query, dates)
             order_as_said(select, query, lexicons(self.catalogue)[domain])
             if unsaid(select, query):
                 return statement, "a number or a day that is not said"

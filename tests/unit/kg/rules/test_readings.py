@@ -63,7 +63,8 @@ def test_two_sides_are_two_statements_or_one_call() -> None:
     [
         ("in 2010", "eq(year, 2010)"), ("after 2010", "gt(year, 2010)"), ("since 2010", "ge(year, 2010)"),
         ("before 2010", "lt(year, 2010)"), ("until 2010", "le(year, 2010)"),
-        ("from 2010 to 2012", "[ge(year, 2010), le(year, 2012)]"),
+        ("from 2010 to 2012", "[ge(year, 2010), le(year, 2012)]"), ("of 2010 or later", "ge(year, 2010)"),
+        ("of 2010 or earlier", "le(year, 2010)"),
     ],
 )  # fmt: skip
 def test_years_narrow(text: str, where: str) -> None:
