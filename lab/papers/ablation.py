@@ -9,7 +9,7 @@ from lab.evaluator.report.tables import Table
 from lab.papers.data import Benchmark, halves
 from lab.papers.measures import DEPTH, MAP, Floats, measure, relative
 from lab.papers.report import Ablation, Step
-from lab.papers.tune import Objective, Scored, Tuned, coordinate_search
+from lab.papers.tune import Objective, Scored, coordinate_search
 from proto.collections import BM25
 from services.gateway.papers.candidates import Listing, Pool, Role
 from services.gateway.papers.ensemble import NORMALISATIONS, normalised, rank
@@ -58,23 +58,24 @@ def columns(pools: Pools) -> list[Column]:
 def tune(pools: Pools, benchmark: Benchmark, ids: Sequence[str], *, tuned_on: str) -> Choice:
     """The normalisation and the weights that rank these questions best."""
     lists = columns(pools)
-    optima: dict[str, Tuned] = {}
+    optima = {}
     for how in NORMALISATIONS:
-        scored = {}
+        scored: dict[str, Scored] = {}
         for query in ids:
             pool = pools[query]
             scores = {Column.of(listing): normalised(listing, how) for listing in pool.lists}
             features = np.array(
                 [[scores.get(column, {}).get(name, 0.0) for column in lists] for name in pool.candidates]
             ).reshape(len(pool.candidates), len(lists))
-            scored[query] = Scored(tuple(pool.candidates), features)
+            scored[query] = list(pool.candidates), features
         optima[how] = coordinate_search(Objective(scored, benchmark.qrels), len(lists))
     # Of equal ones the first, which is the simplest.
-    best = max(NORMALISATIONS, key=lambda how: optima[how].value)
+    best = max(NORMALISATIONS, key=lambda how: optima[how][1])
+    weights, value = optima[best]
     rows: dict[str, dict[str, float]] = {}
-    for column, weight in zip(lists, optima[best].weights, strict=True):
+    for column, weight in zip(lists, weights, strict=True):
         rows.setdefault(column.row, {})[column.form] = round(float(weight), DIGITS)
-    return Choice(Weights(normalise=best, weights=_with_any(rows), tuned_on=tuned_on), optima[best].value)
+    return Choice(Weights(normalise=best, weights=_with_any(rows), tuned_on=tuned_on), value)
 
 
 def rankings(pools: Pools, weights: Weights, keep: Keep = lambda _: True) -> dict[str, list[str]]:

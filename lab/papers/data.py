@@ -9,6 +9,7 @@ import json
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -61,11 +62,21 @@ def read(folder: Path, *, documents: bool = True) -> Benchmark:
     Raises:
         BadSource: a file is missing or holds something else.
     """
-    if (folder / AQA_QUESTIONS).is_file():
-        return _read_aqa(folder, documents=documents)
-    texts = _texts(folder / DOCUMENTS, ("title",), ("abstract", "text")) if documents else {}
-    questions = _texts(folder / QUESTIONS, ("query", "question", "title", "text"), ("body", "description"))
-    return _benchmark(folder.name, texts, questions, read_qrels(_only(folder, QRELS)), documents=documents)
+    with _naming_lines():
+        if (folder / AQA_QUESTIONS).is_file():
+            return _read_aqa(folder, documents=documents)
+        texts = _texts(folder / DOCUMENTS, ("title",), ("abstract", "text")) if documents else {}
+        questions = _texts(folder / QUESTIONS, ("query", "question", "title", "text"), ("body", "description"))
+        return _benchmark(folder.name, texts, questions, read_qrels(_only(folder, QRELS)), documents=documents)
+
+
+@contextmanager
+def _naming_lines() -> Iterator[None]:
+    """A line that is none becomes a `BadSource` with its place."""
+    try:
+        yield
+    except jsonl.BadLine as error:
+        raise BadSource(str(error)) from error
 
 
 def read_qrels(path: Path) -> dict[str, dict[str, int]]:
@@ -76,19 +87,19 @@ def read_qrels(path: Path) -> dict[str, dict[str, int]]:
     """
     qrels: dict[str, dict[str, int]] = defaultdict(dict)
     columns: tuple[int, int, int] | None = None
-    for number, line in _lines(path):
-        cells = line.split("\t") if "\t" in line else line.split()
-        if columns is None:
-            columns = _columns(cells)
-            if columns is not None:
-                continue
-            # TREC: question, iteration, document, grade.
-            columns = (0, 2, 3)
-        try:
-            query, document, grade = (cells[column].strip() for column in columns)
-            qrels[query][document] = math.ceil(float(grade))
-        except (IndexError, OverflowError, ValueError):
-            raise BadSource(f"{path}:{number}: no judgement of question, document and grade") from None
+    with _naming_lines():
+        for number, line in jsonl.lines(path):
+            try:
+                text = line.decode().rstrip("\n")
+                cells = text.split("\t") if "\t" in text else text.split()
+                if columns is None and (columns := _columns(cells)) is not None:
+                    continue
+                # TREC: question, iteration, document, grade.
+                columns = columns or (0, 2, 3)
+                query, document, grade = (cells[column].strip() for column in columns)
+                qrels[query][document] = math.ceil(float(grade))
+            except (IndexError, OverflowError, ValueError):
+                raise BadSource(f"{path}:{number}: no judgement of question, document and grade") from None
     return dict(qrels)
 
 
@@ -111,7 +122,7 @@ def _read_aqa(folder: Path, *, documents: bool) -> Benchmark:
     questions: dict[str, Text] = {}
     qrels: dict[str, dict[str, int]] = {}
     path = folder / AQA_QUESTIONS
-    for place, record in _objects(path):
+    for place, record in jsonl.objects(path):
         pids = record.get("pids")
         if not isinstance(pids, list):
             raise BadSource(f"{place}: a question without `pids`")
@@ -138,7 +149,7 @@ def _benchmark(
 
 def _texts(path: Path, titles: Sequence[str], bodies: Sequence[str]) -> dict[str, Text]:
     texts: dict[str, Text] = {}
-    for place, record in _objects(path):
+    for place, record in jsonl.objects(path):
         name = next((str(record[key]) for key in _IDS if record.get(key) not in (None, "")), "")
         if not name:
             raise BadSource(f"{place}: a record without an id")
@@ -167,18 +178,3 @@ def _only(folder: Path, pattern: str) -> Path:
     if len(paths) != 1:
         raise BadSource(f"{folder}: {len(paths) or 'no'} files are named {pattern}; there must be one")
     return paths[0]
-
-
-def _lines(path: Path) -> Iterator[tuple[int, str]]:
-    try:
-        for number, line in jsonl.lines(path):
-            yield number, line.decode().rstrip("\n")
-    except ValueError as error:
-        raise BadSource(str(error) if isinstance(error, jsonl.BadLine) else f"{path}: {error}") from error
-
-
-def _objects(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    try:
-        yield from jsonl.objects(path)
-    except jsonl.BadLine as error:
-        raise BadSource(str(error)) from error

@@ -4,8 +4,7 @@ The measure is MAP@20 itself, which has no gradient. There are few weights and f
 milliseconds. Weights stay equal, which overfits least, unless a change gains enough.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,27 +19,8 @@ MAX_ROUNDS = 8
 MIN_GAIN = 5e-4
 
 Floats = NDArray[np.float64]
-
-
-@dataclass(frozen=True, slots=True)
-class Scored:
-    """One question's candidates as the ensemble sees them.
-
-    Attributes:
-        ids: the candidates, in the order that decides ties.
-        features: each list's score of each candidate, 0..1, shape (candidates, lists).
-    """
-
-    ids: tuple[str, ...]
-    features: Floats
-
-
-@dataclass(frozen=True, slots=True)
-class Tuned:
-    """Weights of the lists, shape (lists,), and their MAP@20 on the questions that they were tuned on."""
-
-    weights: Floats
-    value: float
+# A question's candidates, in the order that decides ties; their scores by each list, 0..1, shape (candidates, lists).
+Scored = tuple[Sequence[str], Floats]
 
 
 class Objective:
@@ -52,18 +32,18 @@ class Objective:
     """
 
     def __init__(self, scored: Mapping[str, Scored], qrels: Mapping[str, Grades]) -> None:
-        longest = max((len(item.ids) for item in scored.values()), default=0)
-        lists = max((item.features.shape[1] for item in scored.values()), default=0)
+        longest = max((len(ids) for ids, _ in scored.values()), default=0)
+        lists = max((features.shape[1] for _, features in scored.values()), default=0)
         self._features = np.zeros((len(scored), longest, lists))
         self._relevant = np.zeros((len(scored), longest), bool)
         # Padding ranks last.
         self._padding = np.full((len(scored), longest), -np.inf)
         self._totals = np.ones(len(scored))
-        for row, (query, item) in enumerate(scored.items()):
+        for row, (query, (ids, features)) in enumerate(scored.items()):
             grades = qrels[query]
-            count = len(item.ids)
-            self._features[row, :count] = item.features
-            self._relevant[row, :count] = [grades.get(name, 0) > 0 for name in item.ids]
+            count = len(ids)
+            self._features[row, :count] = features
+            self._relevant[row, :count] = [grades.get(name, 0) > 0 for name in ids]
             self._padding[row, :count] = 0.0
             self._totals[row] = max(1, sum(grade > 0 for grade in grades.values()))
 
@@ -79,8 +59,8 @@ class Objective:
         return np.asarray((precision * hits).sum(axis=1) / self._totals, np.float64)
 
 
-def coordinate_search(objective: Objective, lists: int) -> Tuned:
-    """Weights from all equal on, until a round over all of them changes none; deterministic."""
+def coordinate_search(objective: Objective, lists: int) -> tuple[Floats, float]:
+    """Weights, shape (lists,), and their value: from all equal on, until a round over all of them changes none."""
     weights = np.ones(lists)
     best = objective(weights)
     for _ in range(MAX_ROUNDS):
@@ -94,4 +74,4 @@ def coordinate_search(objective: Objective, lists: int) -> Tuned:
                     best, weights = score, candidate
         if best <= before:
             break
-    return Tuned(weights, best)
+    return weights, best

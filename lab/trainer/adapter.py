@@ -32,10 +32,6 @@ def write(folder: Path, learner: Learner, tensors: dict[str, Tensor], others: di
     The weights are written in bf16, the format in which the base model is served: half the size, and what vLLM would
     round them to.
 
-    Args:
-        tensors: the adapter's, by their names in the model.
-        others: files to put beside them.
-
     Raises:
         WriteFailed: the disk took no more; what was there stays.
     """

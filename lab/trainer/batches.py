@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from operator import attrgetter
 
 import torch
@@ -42,10 +42,6 @@ class Batch:
         """Tokens that are computed, padding included."""
         return int(self.tokens.numel())
 
-    def to(self, device: torch.device) -> "Batch":
-        tensors = ("tokens", "positions", "answers", "targets", "weights")
-        return replace(self, **{name: getattr(self, name).to(device) for name in tensors})
-
 
 def common_prefix(items: Sequence[Encoded]) -> int:
     """How many tokens all prompts begin with; at least the last token of each prompt stays outside."""
@@ -54,8 +50,11 @@ def common_prefix(items: Sequence[Encoded]) -> int:
     return next(differing, max(0, length))
 
 
-def collate(items: Sequence[Encoded]) -> Batch:
-    """One batch of these examples. Padding stands behind the rows, where causal attention lets nothing see it."""
+def collate(items: Sequence[Encoded], device: torch.device | None = None) -> Batch:
+    """One batch of these examples, on the CPU by default.
+
+    Padding stands behind the rows, where causal attention lets nothing see it.
+    """
     prefix = common_prefix(items)
     length = max(map(len, items)) - prefix
     rows: list[int] = []
@@ -72,11 +71,11 @@ def collate(items: Sequence[Encoded]) -> Batch:
         weights.extend([1 / len(item.completion)] * len(item.completion))
     places = torch.arange(prefix, prefix + length).repeat(len(items))
     return Batch(
-        tokens=torch.tensor([[*items[0].prompt[:prefix], *rows]]),
-        positions=torch.cat((torch.arange(prefix), places))[None],
-        answers=torch.tensor(answers),
-        targets=torch.tensor(targets),
-        weights=torch.tensor(weights, dtype=torch.float32),
+        tokens=torch.tensor([[*items[0].prompt[:prefix], *rows]], device=device),
+        positions=torch.cat((torch.arange(prefix), places))[None].to(device),
+        answers=torch.tensor(answers, device=device),
+        targets=torch.tensor(targets, device=device),
+        weights=torch.tensor(weights, dtype=torch.float32, device=device),
         prefix=prefix,
         rows=len(items),
     )

@@ -5,6 +5,7 @@ import io
 import platform
 import resource
 from collections import Counter
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 import torch
@@ -77,7 +78,8 @@ def card(name: str, result: Result) -> str:
         ("versions", ", ".join([f"Python {platform.python_version()}", *versions])),
     ]
     settings = ", ".join(
-        f"{key} {'/'.join(value) if isinstance(value, tuple) else value}" for key, value in recipe.model_dump().items()
+        f"{key} {'/'.join(value) if isinstance(value, tuple) else value}"
+        for key, value in (recipe.fixed() | recipe.model_dump()).items()
     )
     start = "the adapter that it goes on from" if result.start else "the base model"
     before, after = result.before, result.after
@@ -112,7 +114,7 @@ def _share(scores: dict[str, float] | None, key: str) -> str:
     return f"{scores[key]:+.3f}" if scores and key in scores else "-"
 
 
-def curves(history: tuple[Point, ...]) -> bytes:
+def curves(history: Sequence[Point]) -> bytes:
     """Losses, learning rate and score over the steps, as PNG."""
     figure = Figure(figsize=(8, 6), layout="constrained")
     losses, below = figure.subplots(2, 1, sharex=True, height_ratios=(2, 1))

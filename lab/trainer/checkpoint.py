@@ -7,8 +7,7 @@ wrong, but it cannot run anything.
 import json
 import re
 import shutil
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -20,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 from torch import Tensor
 
 from lab.trainer import files
-from lab.trainer.errors import BadCheckpoint, first_of
+from lab.trainer.errors import BadCheckpoint, faults
 
 KEPT = 2
 STATE, TENSORS = "state.json", "tensors.safetensors"
@@ -45,7 +44,7 @@ class Point(BaseModel):
 
 
 class State(BaseModel):
-    """The state of a run.
+    """The state of a run, which changes as it goes on.
 
     Attributes:
         fixed: what must be the same for the run to go on: the recipe, the data's checksum, the base model.
@@ -61,20 +60,20 @@ class State(BaseModel):
         overflows: steps in a row, up to now, whose gradients overflowed.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(extra="forbid")
 
     fixed: dict[str, JsonValue]
-    step: int = Field(ge=0)
-    spent_s: float = Field(ge=0)
-    begun_s: float = Field(ge=0)
-    measure_s: float = Field(ge=0)
-    tokens: int = Field(ge=0)
+    step: int = Field(0, ge=0)
+    spent_s: float = Field(0.0, ge=0)
+    begun_s: float = Field(0.0, ge=0)
+    measure_s: float = Field(0.0, ge=0)
+    tokens: int = Field(0, ge=0)
     best_step: int = Field(-1, ge=-1)
     waited: int = Field(0, ge=0)
     number_format: str = ""
     scaler: dict[str, JsonValue] = {}
     overflows: int = Field(0, ge=0)
-    history: tuple[Point, ...] = ()
+    history: list[Point] = []
     stopped: Stop = ""
 
 
@@ -109,28 +108,6 @@ def checkpoints(folder: Path) -> list[Path]:
     return sorted(path for path in named if (path / STATE).is_file() and (path / TENSORS).is_file())
 
 
-def goes_on(folder: Path, *, resume: bool) -> bool:
-    """Whether a run goes on from the checkpoints of a folder; it begins where there are none.
-
-    Raises:
-        BadCheckpoint: there are some, and the run is not to go on from them.
-    """
-    begun = bool(checkpoints(folder))
-    if begun and not resume:
-        raise BadCheckpoint(f"{folder} has checkpoints: go on with --resume, or choose another folder")
-    return begun
-
-
-@contextmanager
-def without_denormals() -> Iterator[None]:
-    """Round values too small for a normal float to zero: they cost a hundred times the time."""
-    torch.set_flush_denormal(True)
-    try:
-        yield
-    finally:
-        torch.set_flush_denormal(False)
-
-
 def last(folder: Path, on_bad: Callable[[str], None] = lambda _: None) -> Checkpoint:
     """The newest checkpoint that can be read; one that cannot is named and passed over.
 
@@ -150,7 +127,7 @@ def _read(path: Path) -> Checkpoint:
         state = State.model_validate_json((path / STATE).read_bytes())
         tensors = safetensors.torch.load_file(path / TENSORS)
     except ValidationError as error:
-        raise BadCheckpoint(f"{path / STATE}: {first_of(error)}") from None
+        raise BadCheckpoint(f"{path / STATE}: {faults(error)}") from None
     except (OSError, safetensors.SafetensorError) as error:
         raise BadCheckpoint(f"{path}: {error}") from error
     return Checkpoint(state, tensors)

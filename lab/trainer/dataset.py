@@ -3,19 +3,20 @@
 import hashlib
 import random
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Literal, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from lab.trainer import files
-from lab.trainer.errors import BadDataset
+from lab.trainer.errors import BadDataset, faults
 from services.kit import jsonl
 from services.kit.files import whole
 from services.kit.llm import Message
 
 Item = TypeVar("Item")
+Line = TypeVar("Line", bound=BaseModel)
 Task = Literal["answer", "kg-api"]
 Kind = Literal["answer", "unknown", "invalid_question"]
 # What the evaluator calls the same.
@@ -23,7 +24,6 @@ LABEL_KINDS: dict[Kind, str] = {"answer": "answer", "unknown": "idk", "invalid_q
 
 # One line of a file; a prompt of the longest context that any model here reads is far below it.
 MAX_LINE_BYTES = 4 * 1024 * 1024
-MAX_NAMED_ERRORS = 3
 
 
 class Turn(BaseModel):
@@ -78,36 +78,38 @@ class Example(BaseModel):
         return self
 
 
-def _parse(line: bytes, place: str) -> Example:
+def lines(paths: Iterable[Path], kind: type[Line]) -> Iterator[tuple[str, Line]]:
+    """The lines of files, each with its place, `file:line`.
+
+    Raises:
+        BadDataset: a file cannot be read, or a line of it is of another kind.
+    """
     try:
-        return Example.model_validate_json(line)
-    except ValidationError as error:
-        errors = error.errors(include_url=False, include_context=False, include_input=False)
-        named = [f"{'.'.join(map(str, item['loc'])) or 'line'}: {item['msg']}" for item in errors[:MAX_NAMED_ERRORS]]
-        more = f"; and {len(errors) - len(named)} more" if len(errors) > len(named) else ""
-        raise BadDataset(f"{place}: {'; '.join(named)}{more}") from None
+        for path in paths:
+            for number, line in jsonl.lines(path, max_bytes=MAX_LINE_BYTES):
+                try:
+                    yield f"{path}:{number}", kind.model_validate_json(line)
+                except ValidationError as error:
+                    raise BadDataset(f"{path}:{number}: {faults(error)}") from None
+    except jsonl.BadLine as error:
+        raise BadDataset(str(error)) from error
 
 
 def read(paths: Sequence[Path], *, task: Task | None = None) -> list[Example]:
     """All examples of the files, in order; those of other tasks are left out where one is named.
 
     Raises:
-        BadDataset: a file cannot be read, a line is no example, an id comes twice, or nothing is left.
+        BadDataset: a file cannot be read, a line is no example, an id comes twice in a file, or nothing is left.
     """
     examples: list[Example] = []
-    for path in paths:
-        ids: set[str] = set()
-        try:
-            for number, line in jsonl.lines(path, max_bytes=MAX_LINE_BYTES):
-                place = f"{path}:{number}"
-                example = _parse(line, place)
-                if example.id in ids:
-                    raise BadDataset(f"{place}: id: {example.id!r} comes twice in this file")
-                ids.add(example.id)
-                if task is None or example.task == task:
-                    examples.append(example)
-        except jsonl.BadLine as error:
-            raise BadDataset(str(error)) from error
+    ids: set[tuple[str, str]] = set()
+    for place, example in lines(paths, Example):
+        own = place.rpartition(":")[0], example.id
+        if own in ids:
+            raise BadDataset(f"{place}: id: {example.id!r} comes twice in this file")
+        ids.add(own)
+        if task is None or example.task == task:
+            examples.append(example)
     if not examples:
         of_task = f" of the task {task!r}" if task else ""
         raise BadDataset(f"{', '.join(map(str, paths))}: no example{of_task}")

@@ -1,11 +1,12 @@
 """Examples as tokens: the prompt as the server renders it, then the reply and the mark that ends a turn."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from lab.trainer.dataset import Example
 from lab.trainer.errors import BadModel
+from lab.trainer.run import OnProgress, Progress
 
 # Prompts that are rendered and tokenized between two calls of `on_progress`.
 PIECE = 512
@@ -38,7 +39,7 @@ def encode(
     *,
     max_prompt_tokens: int,
     max_completion_tokens: int,
-    on_progress: Callable[[int], None] = lambda _: None,
+    on_progress: OnProgress = lambda _: None,
 ) -> Encoding:
     """Tokens of all examples, in order.
 
@@ -47,7 +48,6 @@ def encode(
 
     Args:
         tokenizer: a fast tokenizer of transformers with a chat template and an end mark.
-        on_progress: told how many more examples are done.
 
     Raises:
         BadModel: the tokenizer has no chat template or no end mark.
@@ -78,5 +78,5 @@ def encode(
                 long_completions += 1
             else:
                 kept.append(Encoded(example, tuple(prompt), (*completion, end)))
-        on_progress(len(piece))
+        on_progress(Progress("encoding", start + len(piece), len(examples)))
     return Encoding(kept, long_prompts, long_completions)

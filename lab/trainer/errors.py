@@ -45,7 +45,11 @@ class WriteFailed(TrainerError):
     pass
 
 
-def first_of(error: ValidationError) -> str:
-    """The first field that is wrong, and why."""
-    first = error.errors(include_url=False)[0]
-    return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+MAX_NAMED = 3
+
+
+def faults(error: ValidationError) -> str:
+    """The first fields that are wrong, and why; never what they hold."""
+    errors = error.errors(include_url=False, include_context=False, include_input=False)
+    named = [f"{'.'.join(map(str, item['loc'])) or 'line'}: {item['msg']}" for item in errors[:MAX_NAMED]]
+    return "; ".join([*named, *([f"and {len(errors) - MAX_NAMED} more"] if len(errors) > MAX_NAMED else [])])

@@ -2,22 +2,24 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
+from typing import Literal
 
 from lab.evaluator import runs
 from lab.evaluator.data import Item, Skip, Source
 from lab.evaluator.store import Prediction, RunFolder
-from lab.trainer.dataset import Example, turns
+from lab.trainer.dataset import Example, Kind, turns
 from lab.trainer.errors import BadLabels
-from lab.trainer.labels import best_program, label
+from lab.trainer.relevance import holds
 from proto.base import parse_query_time
 from proto.kg import KgExecuteRequest, KgResponse
 from services.gateway import prompts
 from services.gateway.evidence import Evidence
+from services.gateway.normalize import INVALID, UNKNOWN
 from services.gateway.steps.generate import TAUGHT_PROMPT, chat
 from services.kg.domains import CATALOGUE
 from services.kg.generate.examples import load_library
@@ -31,9 +33,8 @@ ADAPTER = "kg-api"
 SAMPLE_S, EXECUTE_S = 60.0, 10.0
 # Programs of one temperature repeat each other below it, and leave the question above it.
 TEMPERATURE = 0.8
-# Questions of other domains are looked up in the open one.
-DOMAINS = frozenset(("movie", "finance", "music", "sports", "open"))
 
+Rule = Literal["false premise", "nothing to find", "right", "wrong but in the context", "wrong and not in the context"]
 # Questions by the rule that labelled them, or by the reason for leaving them out; lines that are none by the latter.
 Tally = Counter[str]
 
@@ -47,6 +48,36 @@ def allowed(paths: Sequence[Path], evaluation: Path | None) -> None:
     for path in paths:
         if evaluation is not None and path.resolve().is_relative_to(evaluation.resolve()):
             raise BadLabels(f"{path} is evaluation data: what is learnt from it can no longer be measured by it")
+
+
+def label(item: Item, outcome: str, contexts: Sequence[str]) -> tuple[str, Kind, Rule]:
+    """The reply to teach, its kind, and the rule of db3's (section 2.4) that chose it.
+
+    A false premise is refused; a right answer stays the gold one; of the wrong ones those that the context would have
+    shown are corrected, and those that it would not become an abstention. An abstention counts as wrong: a context with
+    the answer asks for the answer.
+
+    Args:
+        outcome: the judge's: right, missing or wrong.
+        contexts: the model's evidence.
+
+    Raises:
+        BadLabels: the question has no gold answer or an outcome that is none.
+    """
+    if outcome not in ("right", "missing", "wrong"):
+        raise BadLabels(f"{item.id}: outcome: {outcome!r} is none of right, missing, wrong")
+    if item.label_kind == "invalid":
+        return INVALID, "invalid_question", "false premise"
+    if item.label_kind == "idk":
+        return UNKNOWN, "unknown", "nothing to find"
+    gold = next((answer.strip() for answer in item.gold if answer.strip()), "")
+    if not gold:
+        raise BadLabels(f"{item.id}: gold: there is no answer to teach")
+    if outcome == "right":
+        return gold, "answer", "right"
+    if any(holds(contexts, answer, item.query) for answer in item.gold):
+        return gold, "answer", "wrong but in the context"
+    return UNKNOWN, "unknown", "wrong and not in the context"
 
 
 def from_run(folder: Path, sources: Sequence[Path], judge: str, tally: Tally) -> Iterator[Example]:
@@ -84,17 +115,15 @@ def from_run(folder: Path, sources: Sequence[Path], judge: str, tally: Tally) ->
         if prediction.error:
             tally["left out: the mesh did not answer"] += 1
             continue
-        outcome = verdicts[item.id].outcome
-        texts = tuple(one.text for one in evidence)
-        made = label(item, outcome, texts)
-        tally[made.rule] += 1
+        completion, kind, rule = label(item, verdicts[item.id].outcome, [one.text for one in evidence])
+        tally[rule] += 1
         yield Example(
             id=f"{target.name}:{item.id}"[:200],
             task="answer",
             messages=turns(chat(prompt, item.query, _moment(item), evidence)),
-            completion=made.completion,
+            completion=completion,
             domain=item.domain[:32],
-            kind=made.kind,
+            kind=kind,
             question_type=item.question_type[:32],
             source=f"labels:{target.name}"[:200],
             query=item.query,
@@ -141,7 +170,6 @@ async def from_trying(
         ServiceFailure: the generator or the knowledge graph is not reachable.
     """
     writer = ProgramWriter(trying.llm, CATALOGUE, load_library(CATALOGUE), adapter=ADAPTER)
-    grammars: dict[str, Constraint] = {}
     examples: list[Example] = []
     items = await asyncio.to_thread(lambda: list(_source(sources, tally).items()))
     for item in items:
@@ -149,10 +177,9 @@ async def from_trying(
         if item.label_kind != "answer":
             tally["left out: no program finds that there is nothing"] += 1
             continue
-        domain = item.domain if item.domain in DOMAINS else "open"
-        if domain not in grammars:
-            grammars[domain] = Constraint(grammar=await asyncio.to_thread(decoding_grammar, CATALOGUE, domain))
-        programs = await _sample(writer, trying, item, domain, grammars[domain])
+        # Questions of other domains are looked up in the open one.
+        domain = item.domain if item.domain in CATALOGUE.domains else "open"
+        programs = await _sample(writer, trying, item, domain)
         best = await best_program(item, programs, partial(_execute, trying, item, domain))
         tally["kept" if best else "no program found the answer"] += 1
         if best:
@@ -173,7 +200,24 @@ async def from_trying(
     return examples
 
 
-async def _sample(writer: ProgramWriter, trying: Trying, item: Item, domain: str, constraint: Constraint) -> list[str]:
+async def best_program(item: Item, programs: Iterable[str], execute: Callable[[str], Awaitable[str]]) -> str:
+    """The shortest program whose facts hold the gold answer; empty when no program's do.
+
+    Of two correct programs the longer one has asked for more than was needed.
+
+    Args:
+        programs: sampled for the question, repetitions included.
+        execute: the facts of a program as text; empty where it found none.
+    """
+    correct = []
+    for program in dict.fromkeys(program.strip() for program in programs if program.strip()):
+        facts = await execute(program)
+        if facts and any(holds([facts], answer, item.query) for answer in item.gold):
+            correct.append(program)
+    return min(correct, key=lambda program: (len(program), program), default="")
+
+
+async def _sample(writer: ProgramWriter, trying: Trying, item: Item, domain: str) -> list[str]:
     moment = _moment(item)
     if await trying.llm.serves(ADAPTER, allow_s=SAMPLE_S):
         messages = adapter_messages(item.query, query_time=moment, domain=CATALOGUE.domains[domain])
@@ -187,7 +231,7 @@ async def _sample(writer: ProgramWriter, trying: Trying, item: Item, domain: str
         temperature=TEMPERATURE,
         n=trying.count,
         adapter=ADAPTER,
-        constraint=constraint,
+        constraint=Constraint(grammar=await asyncio.to_thread(decoding_grammar, CATALOGUE, domain)),
     )
     # A program that was cut at the limit may run, and say something else than was meant.
     return [sample.text for sample in completion.samples if sample.finish_reason != "length"]

@@ -43,7 +43,7 @@ def validation_loss(
     total = 0.0
     with torch.inference_mode(), sharing(learner.plain):
         for group in packed(items, max_tokens=max_tokens, prefix=prefix):
-            total += batch_loss(learner, collate(group).to(learner.base.device)).item()
+            total += batch_loss(learner, collate(group, learner.base.device)).item()
             on_progress(len(group))
     return total / len(items)
 

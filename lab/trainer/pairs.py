@@ -7,15 +7,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from lab.trainer.dataset import MAX_LINE_BYTES
-from lab.trainer.errors import BadDataset, first_of
-from lab.trainer.synthesise import prose, web
+from lab.trainer.dataset import lines
 from lab.trainer.synthesise.names import Names
+from lab.trainer.synthesise.pages import PATTERNS
 from lab.trainer.synthesise.phrasing import Phrasing
 from lab.trainer.synthesise.record import Record
-from services.kit import jsonl
 
 # Of an answerable question's distractors, tries until one does not hold the answer too.
 TRIES = 8
@@ -57,17 +55,7 @@ def read(paths: Iterable[Path]) -> list[Pair]:
     Raises:
         BadDataset: a file cannot be read, or a line of it is no pair.
     """
-    pairs: list[Pair] = []
-    try:
-        for path in paths:
-            for place, record in jsonl.objects(path, max_bytes=MAX_LINE_BYTES):
-                try:
-                    pairs.append(Pair.model_validate(record))
-                except ValidationError as error:
-                    raise BadDataset(f"{place}: {first_of(error)}") from None
-    except jsonl.BadLine as error:
-        raise BadDataset(str(error)) from error
-    return pairs
+    return [pair for _, pair in lines(paths, Pair)]
 
 
 def made_up(count: int, seed: int) -> Iterator[Pair]:
@@ -78,9 +66,7 @@ def made_up(count: int, seed: int) -> Iterator[Pair]:
     rng = random.Random(f"reader:{seed}")  # noqa: S311 - reproducible, not secret
     phrasing = Phrasing(rng)
     names = Names(phrasing)
-    sources = [
-        (module.__name__.rpartition(".")[2], pattern) for module in (prose, web) for _, pattern in module.PATTERNS
-    ]
+    sources = [(name, pattern) for name, patterns in PATTERNS.items() for pattern in patterns]
     made = records = 0
     while made < count:
         name, pattern = phrasing.pick(sources)

@@ -11,8 +11,8 @@ from lab.trainer.dataset import Example
 from lab.trainer.encode import Encoded, encode
 from lab.trainer.errors import BadDataset
 from lab.trainer.model import Base
-from lab.trainer.progress import OnProgress, Progress
 from lab.trainer.recipe import Recipe
+from lab.trainer.run import OnProgress
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,37 +38,31 @@ class Step:
 
 
 def prepare(examples: Sequence[Example], base: Base, recipe: Recipe, on_progress: OnProgress = lambda _: None) -> Data:
-    """Split and tokenize.
+    """Tokenize and split.
 
     Raises:
         BadDataset: nothing is left to learn from or to measure by.
         BadModel: the tokenizer has no chat template.
     """
-    done = 0
-
-    def advance(count: int) -> None:
-        nonlocal done
-        done += count
-        on_progress(Progress("encoding", done, len(examples)))
-
-    learnt, held_out = dataset.split(examples, dataset.group_of, share=recipe.validation_share, seed=recipe.seed)
     limits = {"max_prompt_tokens": recipe.max_prompt_tokens, "max_completion_tokens": recipe.max_completion_tokens}
-    train = encode(learnt, base.tokenizer, **limits, on_progress=advance)
-    kept_back = encode(held_out, base.tokenizer, **limits, on_progress=advance)
-    if not train.kept or not kept_back.kept:
+    encoding = encode(examples, base.tokenizer, **limits, on_progress=on_progress)
+    train, kept_back = dataset.split(
+        encoding.kept, lambda item: dataset.group_of(item.example), share=recipe.validation_share, seed=recipe.seed
+    )
+    if not train or not kept_back:
         raise BadDataset(
-            f"of {len(examples)} examples {len(train.kept)} are left to learn from and {len(kept_back.kept)} to "
+            f"of {len(examples)} examples {len(train)} are left to learn from and {len(kept_back)} to "
             "measure by: give more examples of more groups, or longer limits"
         )
     chooser = random.Random(recipe.seed)  # noqa: S311 - repeatable is the point
-    validation = chooser.sample(kept_back.kept, min(len(kept_back.kept), recipe.validation_examples))
+    validation = chooser.sample(kept_back, min(len(kept_back), recipe.validation_examples))
     return Data(
-        train=train.kept,
+        train=train,
         validation=validation,
         scored=validation[: recipe.score_examples],
-        long_prompts=train.long_prompts + kept_back.long_prompts,
-        long_completions=train.long_completions + kept_back.long_completions,
-        prefix=common_prefix([*train.kept, *validation]),
+        long_prompts=encoding.long_prompts,
+        long_completions=encoding.long_completions,
+        prefix=common_prefix([*train, *validation]),
         sha256=dataset.fingerprint(examples),
     )
 

@@ -9,7 +9,7 @@ import random
 import shutil
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -18,23 +18,19 @@ import safetensors.torch
 import torch
 from pydantic import JsonValue
 
-from lab.trainer import checkpoint, dataset, files, near, pairs
-from lab.trainer.checkpoint import Checkpoint, Point, State, Stop, without_denormals
-from lab.trainer.errors import BadCheckpoint, BadDataset, BadModel, Diverged
+from lab.trainer import dataset, files, near, pairs
+from lab.trainer.checkpoint import Checkpoint, Point, State, Stop
+from lab.trainer.errors import BadCheckpoint, BadDataset, BadModel
 from lab.trainer.model import number_format
 from lab.trainer.pairs import Pair
-from lab.trainer.progress import OnProgress, Progress
 from lab.trainer.reader_measure import BESIDE, content, measured
-from lab.trainer.reader_model import Example, Model, Recipe, batches, encode, loss
-from lab.trainer.schedule import progress, rate
+from lab.trainer.reader_model import Example, Model, batches, encode, loss
+from lab.trainer.recipe import ReaderRecipe
+from lab.trainer.run import CHECKPOINTS, OnProgress, Progress, Run, without_denormals
 from services.kit.encoder import bundled_model, fingerprint
 from services.kit.reader import CARD, MAX_SPAN_TOKENS, WEIGHTS, Card, Layout
 
-__all__ = ["Recipe", "Result", "check_target", "report", "train"]
-
-CHECKPOINTS = "checkpoints"
 DRAFT = "unmeasured"
-SPEED_STEPS = 20
 # The last part of a run with a time limit, for measuring.
 MEASURE_SHARE = 0.1
 
@@ -52,7 +48,7 @@ class Result:
 
 def train(
     items: Sequence[Pair],
-    recipe: Recipe,
+    recipe: ReaderRecipe,
     folder: Path,
     target: Path,
     *,
@@ -98,11 +94,27 @@ def train(
         "data": pairs.fingerprint(items),
         **recipe.fixed(),  # type: ignore[dict-item]
     }
+    trained = model.trained()
+    head = {name: one for name, one in trained.items() if name.startswith("head.")}
+    encoder = {name: one for name, one in trained.items() if name not in head}
+    groups = [
+        {"params": [*part.values()], "lr": height}
+        for part, height in ((encoder, recipe.learning_rate), (head, recipe.head_rate))
+    ]
     run = _Run(
-        model, examples, encode(layout, held_out, recipe), recipe, folder / CHECKPOINTS, fixed, on_progress, began
+        recipe=recipe,
+        folder=folder / CHECKPOINTS,
+        state=State(fixed=fixed),
+        on_progress=on_progress,
+        began=began,
+        steps=max(1, round(math.ceil(len(examples) / recipe.batch) * recipe.epochs)),
+        parameters=encoder | head,
+        optimizer=torch.optim.AdamW(groups, weight_decay=0.0),
+        model=model,
+        examples=examples,
+        held_out=encode(layout, held_out, recipe),
     )
-    if checkpoint.goes_on(run.folder, resume=resume):
-        run.restore()
+    run.begin(resume=resume)
     with without_denormals():
         stopped = run.go()
     card = Card(base=fingerprint(base), made_from=pairs.sources(items))
@@ -114,7 +126,7 @@ def train(
     card = measured(draft, held_out, doubtful, card, base, threads=recipe.threads, on_progress=on_progress)
     write(target, model, card)
     shutil.rmtree(draft, ignore_errors=True)
-    return Result(card, run.step, stopped, len(training), len(training) - len(examples))
+    return Result(card, run.state.step, stopped, len(training), len(training) - len(examples))
 
 
 def _weights(folder: Path) -> dict[str, torch.Tensor]:
@@ -155,160 +167,68 @@ def write(target: Path, model: Model, card: Card) -> None:
     files.write_folder(target, {WEIGHTS: safetensors.torch.save(model.tensors()), CARD: content(card)})
 
 
-@dataclass(slots=True)
-class _Run:
+@dataclass(slots=True, kw_only=True)
+class _Run(Run):
+    recipe: ReaderRecipe
     model: Model
     examples: list[Example]
     held_out: list[Example]
-    recipe: Recipe
-    folder: Path
-    fixed: dict[str, JsonValue]
-    on_progress: OnProgress
-    began: float
-    step: int = 0
-    tokens: int = 0
-    spent_before_s: float = 0.0
-    begun_s: float = 0.0
-    history: list[Point] = field(default_factory=list)
-    speeds: list[tuple[int, float]] = field(default_factory=list)
-    names: list[str] = field(init=False)
-    optimizer: torch.optim.AdamW = field(init=False)
-
-    def __post_init__(self) -> None:
-        trained = self.model.trained()
-        head = [name for name in trained if name.startswith("head.")]
-        encoder = [name for name in trained if name not in head]
-        # The optimiser's state is stored under these names, in its order.
-        self.names = [*encoder, *head]
-        rates = ((encoder, self.recipe.learning_rate), (head, self.recipe.head_rate))
-        groups = [{"params": [trained[name] for name in names], "lr": rate} for names, rate in rates]
-        self.optimizer = torch.optim.AdamW(groups, weight_decay=0.0)
 
     @property
     def per_epoch(self) -> int:
         return math.ceil(len(self.examples) / self.recipe.batch)
 
     @property
-    def steps(self) -> int:
-        return max(1, round(self.per_epoch * self.recipe.epochs))
+    def epoch(self) -> float:
+        return self.state.step / self.per_epoch
 
     @property
-    def spent_s(self) -> float:
-        return self.spent_before_s + time.monotonic() - self.began
-
-    @property
-    def progress(self) -> float:
+    def steps_s(self) -> float:
         limit_s = self.recipe.time_limit_s * (1 - MEASURE_SHARE)
-        return progress(self.step, self.steps, self.spent_s - self.begun_s, max(1.0, limit_s) if limit_s else 0.0)
+        return max(1.0, limit_s) if limit_s else 0.0
 
     def go(self) -> Stop:
-        if not self.step:
-            self.begun_s = self.spent_s
+        if not self.state.step:
+            self.state.begun_s = self.spent_s
         stopped: Stop = "epochs"
         for batch in self._upcoming():
             if self.recipe.time_limit_s and self.progress >= 1:
                 stopped = "time"
                 break
             self._learn(batch)
-            if self.step % self.recipe.checkpoint_steps == 0:
-                self._note()
-                self._save("")
-        self._note()
-        self._save(stopped)
+            if self.state.step % self.recipe.checkpoint_steps == 0:
+                self._save()
+        self.state.stopped = stopped
+        self._save()
         return stopped
 
     def _upcoming(self) -> Iterator[list[Example]]:
-        while self.step < self.steps:
-            epoch, done = divmod(self.step, self.per_epoch)
-            for batch in batches(self.examples, self.recipe.batch, seed=self.recipe.seed, epoch=epoch)[done:]:
-                if self.step >= self.steps:
-                    return
-                yield batch
+        while self.state.step < self.steps:
+            epoch, done = divmod(self.state.step, self.per_epoch)
+            left = batches(self.examples, self.recipe.batch, seed=self.recipe.seed, epoch=epoch)[done:]
+            yield from left[: self.steps - self.state.step]
 
     def _learn(self, batch: Sequence[Example]) -> None:
-        began = time.monotonic()
-        share = rate(max(self.progress, (self.step + 1) / (self.steps + 1)), self.recipe.warm_up)
-        rates = (self.recipe.learning_rate, self.recipe.head_rate)
-        for group, height in zip(self.optimizer.param_groups, rates, strict=True):
-            group["lr"] = height * share
-        value = loss(self.model, batch)
+        began, value = time.monotonic(), loss(self.model, batch)
         value.backward()  # type: ignore[no-untyped-call]
-        trained = [one for group in self.optimizer.param_groups for one in group["params"]]
-        norm = torch.nn.utils.clip_grad_norm_(trained, self.recipe.max_grad_norm)
-        if not (math.isfinite(value.item()) and math.isfinite(float(norm))):
-            raise Diverged(f"the loss of step {self.step + 1} is no number: choose a smaller --learning-rate")
-        self.optimizer.step()
-        self.optimizer.zero_grad(set_to_none=True)
-        self.step += 1
-        size = len(batch) * max(len(example.window) for example in batch)
-        self.tokens += size
-        self.speeds = [*self.speeds[1 - SPEED_STEPS :], (size, time.monotonic() - began)]
-        self.history.append(
-            Point(step=self.step, epoch=self._epoch(), loss=value.item(), rate=self.recipe.learning_rate * share)
-        )
-        self._tell(value.item())
+        self.descend(value.item(), len(batch) * max(len(example.window) for example in batch), began)
 
-    def _note(self) -> None:
-        """Measure the loss on what was kept back."""
+    def _save(self) -> None:
+        """Measure the loss on what was kept back, and write a checkpoint."""
+        state = self.state
         with torch.inference_mode():
             groups = batches(self.held_out, self.recipe.batch, seed=0, epoch=0)
             total = sum(loss(self.model, group).item() * len(group) for group in groups)
         held_out = total / len(self.held_out)
-        self.history.append(Point(step=self.step, epoch=self._epoch(), validation_loss=held_out))
-        lately = [point.loss for point in self.history[-self.recipe.checkpoint_steps - 1 :] if point.loss is not None]
-        self._tell(note=f"step {self.step}: loss {np.mean(lately):.3f} lately, {held_out:.3f} on what was kept back")
+        state.history.append(Point(step=state.step, epoch=self.epoch, validation_loss=held_out))
+        lately = [point.loss for point in state.history[-self.recipe.checkpoint_steps - 1 :] if point.loss is not None]
+        self.tell(note=f"step {state.step}: loss {np.mean(lately):.3f} lately, {held_out:.3f} on what was kept back")
+        self.save({f"reader.{name}": one.detach().clone().contiguous() for name, one in self.parameters.items()})
 
-    def _epoch(self) -> float:
-        return self.step / self.per_epoch
-
-    def _tell(self, value: float = math.nan, note: str = "") -> None:
-        tokens, seconds = sum(one for one, _ in self.speeds), sum(one for _, one in self.speeds)
-        trained_s, done = self.spent_s - self.begun_s, self.progress
-        self.on_progress(
-            Progress(
-                "training",
-                self.step,
-                self.steps,
-                self._epoch(),
-                value,
-                self.optimizer.param_groups[0]["lr"],
-                tokens / seconds if seconds else 0.0,
-                trained_s * (1 - done) / done if done > 0 else None,
-                note,
-            )
-        )
-
-    def _save(self, stopped: Stop) -> None:
-        state = State(
-            fixed=self.fixed,
-            step=self.step,
-            spent_s=self.spent_s,
-            begun_s=self.begun_s,
-            measure_s=0.0,
-            tokens=self.tokens,
-            history=tuple(self.history),
-            stopped=stopped,
-        )
-        trained = self.model.trained()
-        tensors = {f"reader.{name}": trained[name].detach().clone().contiguous() for name in self.names}
-        tensors |= checkpoint.optimizer_tensors(self.optimizer, self.names)
-        checkpoint.save(self.folder, Checkpoint(state, tensors))
-
-    def restore(self) -> None:
-        """Go on from the last checkpoint.
-
-        Raises:
-            BadCheckpoint: there is none, or it is of another training.
-        """
-        last = checkpoint.last(self.folder, lambda why: self._tell(note=why))
-        checkpoint.check(last.state, self.fixed)
-        saved, trained = last.part("reader"), self.model.trained()
-        if set(saved) != set(trained):
-            raise BadCheckpoint(f"the checkpoint of step {last.state.step} is of another model")
+    def restore(self, saved: Checkpoint) -> None:
+        tensors = saved.part("reader")
+        if set(tensors) != set(self.parameters):
+            raise BadCheckpoint(f"the checkpoint of step {self.state.step} is of another model")
         with torch.no_grad():
-            for name, tensor in saved.items():
-                trained[name].copy_(tensor)
-        checkpoint.restore_optimizer(self.optimizer, self.names, last.part("optimizer"))
-        self.step, self.tokens = last.state.step, last.state.tokens
-        self.spent_before_s, self.begun_s = last.state.spent_s, last.state.begun_s
-        self.history = list(last.state.history)
+            for name, tensor in tensors.items():
+                self.parameters[name].copy_(tensor)

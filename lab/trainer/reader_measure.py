@@ -12,7 +12,7 @@ import numpy as np
 
 from lab.trainer.errors import BadModel
 from lab.trainer.pairs import Pair
-from lab.trainer.progress import OnProgress, Progress
+from lab.trainer.run import OnProgress, Progress
 from lab.trainer.score import answer_words, token_f1
 from services.kit.files import write_whole
 from services.kit.precision import choose_precision
@@ -43,14 +43,14 @@ def measured(
     reader = served(folder, base, threads=threads)
     values_of = _counted(reader, 2 * len(held_out), on_progress)
     half = len(held_out) // 2
-    own = [values_of(pair.question, [pair]) for pair in held_out]
-    beside = [values_of(pair.question, passages) for pair, passages in zip(held_out, _sets(held_out), strict=True)]
-    temperature = min(TEMPERATURES, key=lambda one: _surprise(held_out[:half], own[:half], one))
+    own = [(pair, values_of(pair, [pair])) for pair in held_out]
+    beside = [(pair, values_of(pair, passages)) for pair, passages in zip(held_out, _sets(held_out), strict=True)]
+    temperature = min(TEMPERATURES, key=lambda one: _surprise(own[:half], one))
     threshold, scores = near_scores(reader, near, temperature, on_progress)
     scores |= {
-        **_scores(held_out[half:], [_reply(values, temperature) for values in own[half:]], threshold, "own"),
-        **_scores(held_out[half:], [_reply(values, temperature) for values in beside[half:]], threshold, "beside"),
-        "surprise": _surprise(held_out[half:], own[half:], temperature),
+        **_scores(_replies(own[half:], temperature), threshold, "own"),
+        **_scores(_replies(beside[half:], temperature), threshold, "beside"),
+        "surprise": _surprise(own[half:], temperature),
         "pairs": float(len(held_out) - half),
     }
     return card.model_copy(update={"temperature": temperature, "threshold": threshold, "held_out": _rounded(scores)})
@@ -66,15 +66,10 @@ def near_scores(
             apart by words in common, and a threshold of it lets through what only has these.
     """
     values_of = _counted(reader, len(near), on_progress)
-    replies = [_reply(values_of(pair.question, [pair]), temperature) for pair in near]
-    passages = list(dict.fromkeys(pair.passage for pair in near))
-    fits = set(passages[::2])
-    fitted, rest = (
-        [(pair, reply) for pair, reply in zip(near, replies, strict=True) if (pair.passage in fits) is wanted]
-        for wanted in (True, False)
-    )
-    threshold = _threshold(fitted)
-    return threshold, _rounded(_scores([pair for pair, _ in rest], [reply for _, reply in rest], threshold, "near"))
+    replies = _replies([(pair, values_of(pair, [pair])) for pair in near], temperature)
+    fits = set(list(dict.fromkeys(pair.passage for pair in near))[::2])
+    threshold = _threshold([one for one in replies if one[0].passage in fits])
+    return threshold, _rounded(_scores([one for one in replies if one[0].passage not in fits], threshold, "near"))
 
 
 def served(folder: Path, base: Path, *, threads: int) -> Reader:
@@ -84,9 +79,6 @@ def served(folder: Path, base: Path, *, threads: int) -> Reader:
 
 def refit(folder: Path, near: Sequence[Pair], base: Path, *, on_progress: OnProgress) -> Card:
     """Fit the threshold of the weights in a folder anew, and replace their card.
-
-    Args:
-        near: see `near_scores`.
 
     Raises:
         BadModel: the folder holds no reader of this encoder.
@@ -107,21 +99,16 @@ def content(card: Card) -> bytes:
     return (json.dumps(card.model_dump(), indent=2, sort_keys=True) + "\n").encode()
 
 
-def _counted(reader: Reader, total: int, on_progress: OnProgress) -> Callable[[str, Sequence[Pair]], Values]:
-    """`_values` by this reader, which tells of each of so many calls."""
+def _counted(reader: Reader, total: int, on_progress: OnProgress) -> Callable[[Pair, Sequence[Pair]], Values]:
+    """Gives the reader's values for a pair's question over some passages, and tells of each of so many calls."""
     count = itertools.count(1)
 
-    def values_of(question: str, passages: Sequence[Pair]) -> Values:
+    def values_of(asked: Pair, passages: Sequence[Pair]) -> Values:
         on_progress(Progress("measuring", next(count), total))
-        return _values(reader, question, passages)
+        values = reader.values(asked.question, [Text(pair.passage, pair.title) for pair in passages])
+        return [(tokens, windows, pair.passage) for pair, (tokens, windows) in zip(passages, values, strict=True)]
 
     return values_of
-
-
-def _values(reader: Reader, question: str, passages: Sequence[Pair]) -> Values:
-    texts = [Text(pair.passage, pair.title) for pair in passages]
-    values = reader.values(question, texts)
-    return [(tokens, windows, text.text) for text, (tokens, windows) in zip(texts, values, strict=True)]
 
 
 def _rounded(scores: dict[str, float]) -> dict[str, float]:
@@ -148,28 +135,30 @@ def _sets(held_out: Sequence[Pair]) -> list[list[Pair]]:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """The best span of several passages; its probability, and that of none."""
+    """The best span of several passages, and its probability."""
 
     text: str
     probability: float
-    nothing: float
+
+
+def _replies(read: Sequence[tuple[Pair, Values]], temperature: float) -> list[tuple[Pair, Reply]]:
+    return [(pair, _reply(values, temperature)) for pair, values in read]
 
 
 def _reply(values: Values, temperature: float) -> Reply:
     readings = [reading(tokens, windows, 1, temperature) for tokens, windows, _ in values]
-    probabilities, nothing = shares(readings)
+    probabilities, _ = shares(readings)
     best = max(range(len(values)), key=lambda index: max(probabilities[index], default=0.0))
     if not readings[best].spans:
-        return Reply("", 0.0, nothing)
+        return Reply("", 0.0)
     span = readings[best].spans[0]
-    return Reply(values[best][2][span.start : span.end], probabilities[best][0], nothing)
+    return Reply(values[best][2][span.start : span.end], probabilities[best][0])
 
 
-def _surprise(pairs: Sequence[Pair], pair_values: Sequence[Values], temperature: float) -> float:
+def _surprise(read: Sequence[tuple[Pair, Values]], temperature: float) -> float:
     """Mean surprise, in nats, at whether the passage says it: of "does not say", or of a span over the answer."""
     total = 0.0
-    for pair, values in zip(pairs, pair_values, strict=True):
-        tokens, windows, _ = values[0]
+    for pair, ((tokens, windows, _), *_) in read:
         one = reading(tokens, windows, 5, temperature)
         probabilities, nothing = shares([one])
         end = pair.start + len(pair.answer)
@@ -177,7 +166,7 @@ def _surprise(pairs: Sequence[Pair], pair_values: Sequence[Values], temperature:
             p for span, p in zip(one.spans, probabilities[0], strict=True) if span.start < end and span.end > pair.start
         ]
         total -= math.log(max(1e-6, sum(near) if pair.answer else nothing))
-    return total / max(1, len(pairs))
+    return total / max(1, len(read))
 
 
 def _threshold(answered: Sequence[tuple[Pair, Reply]]) -> float:
@@ -191,17 +180,15 @@ def _threshold(answered: Sequence[tuple[Pair, Reply]]) -> float:
     return round(line, 4)
 
 
-def _scores(held_out: Sequence[Pair], replies: Sequence[Reply], threshold: float, prefix: str) -> dict[str, float]:
-    answerable = [(pair, reply) for pair, reply in zip(held_out, replies, strict=True) if pair.answer]
-    silent = [reply.probability < threshold for reply in replies]
-    rights = [silence != bool(pair.answer) for pair, silence in zip(held_out, silent, strict=True)]
-    answers = [(pair, reply) for pair, reply, one in zip(held_out, replies, silent, strict=True) if not one]
+def _scores(replies: Sequence[tuple[Pair, Reply]], threshold: float, prefix: str) -> dict[str, float]:
+    answerable = [(pair, reply) for pair, reply in replies if pair.answer]
+    answers = [(pair, reply) for pair, reply in replies if reply.probability >= threshold]
     right = sum(_is_right(pair, reply) for pair, reply in answers)
-    count = max(1, len(held_out))
+    count = max(1, len(replies))
     return {
         f"{prefix}_exact": _mean([answer_words(reply.text) == answer_words(pair.answer) for pair, reply in answerable]),
         f"{prefix}_f1": _mean([token_f1(reply.text, pair.answer) for pair, reply in answerable]),
-        f"{prefix}_says": _mean(rights),
+        f"{prefix}_says": _mean([bool(pair.answer) == (reply.probability >= threshold) for pair, reply in replies]),
         f"{prefix}_right": right / count,
         f"{prefix}_wrong": (len(answers) - right) / count,
     }

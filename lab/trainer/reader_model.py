@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import torch
 from peft import LoraConfig
-from pydantic import BaseModel, ConfigDict, Field
 from torch import Tensor
 from torch.nn.functional import cross_entropy, pad
 from transformers import BertModel
@@ -18,6 +17,7 @@ from lab.trainer.errors import BadModel
 from lab.trainer.lora import quicken, with_adapter
 from lab.trainer.model import misfit
 from lab.trainer.pairs import Pair
+from lab.trainer.recipe import ReaderRecipe
 from services.kit.reader import END, IMPOSSIBLE, MAX_SPAN_TOKENS, NOTHING, START, Layout, Tokens, Window, padded
 
 ADAPTER = "default"
@@ -25,38 +25,6 @@ ADAPTER = "default"
 TARGETS = ("query", "key", "value", "dense")
 # Windows whose order is by length within, and by chance among each other.
 POOLED_BATCHES = 32
-
-
-class Recipe(BaseModel):
-    """Settings of one run."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    rank: int = Field(16, ge=1, le=256)
-    alpha: int = Field(32, ge=1, le=1_024)
-    learning_rate: float = Field(1e-3, gt=0, le=1)
-    # The head begins at nothing and learns faster than what it reads.
-    head_rate: float = Field(3e-3, gt=0, le=1)
-    warm_up: float = Field(0.05, ge=0, lt=1)
-    max_grad_norm: float = Field(1.0, gt=0, le=100)
-    batch: int = Field(16, ge=1, le=4_096)
-    epochs: float = Field(1.0, gt=0, le=100)
-    max_tokens: int = Field(256, ge=64, le=384)
-    overlap: int = Field(64, ge=0, le=128)
-    # Of the answerable questions, so many are asked of another passage too.
-    distractors: float = Field(0.4, ge=0, le=1)
-    # A title is what only some callers know.
-    titles: float = Field(0.7, ge=0, le=1)
-    held_out_share: float = Field(0.05, gt=0, le=0.5)
-    held_out: int = Field(1_000, ge=2, le=100_000)
-    checkpoint_steps: int = Field(200, ge=1)
-    seed: int = Field(0, ge=0)
-    threads: int = Field(0, ge=0, le=1_024)
-    time_limit_s: float = Field(0.0, ge=0)
-
-    def fixed(self) -> dict[str, object]:
-        """What must be the same for a run to go on."""
-        return self.model_dump(mode="json", exclude={"checkpoint_steps", "threads", "time_limit_s"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +40,7 @@ class Example:
 class Model(torch.nn.Module):
     """The encoder with its adapter, in the number format that trains fastest here, and the head in fp32."""
 
-    def __init__(self, folder: Path, recipe: Recipe, dtype: torch.dtype) -> None:
+    def __init__(self, folder: Path, recipe: ReaderRecipe, dtype: torch.dtype) -> None:
         super().__init__()
         torch.manual_seed(recipe.seed)
         encoder: Any = BertModel.from_pretrained(
@@ -135,7 +103,7 @@ class Model(torch.nn.Module):
         return name, 1.0
 
 
-def encode(layout: Layout, items: Sequence[Pair], recipe: Recipe) -> list[Example]:
+def encode(layout: Layout, items: Sequence[Pair], recipe: ReaderRecipe) -> list[Example]:
     """One window of each pair: with the answer in it, or any where the passage does not say.
 
     An answer that is too long for a span is left out.

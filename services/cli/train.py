@@ -28,8 +28,8 @@ from services.generator.settings import GeneratorSettings
 
 if TYPE_CHECKING:
     from lab.trainer.dataset import Example
-    from lab.trainer.progress import Progress as RunProgress
     from lab.trainer.recipe import Recipe
+    from lab.trainer.run import Progress as RunProgress
 
 AnyRecipe = TypeVar("AnyRecipe", bound=BaseModel)
 # oneDNN and torch cache a primitive for each shape of a product, 1,024 of them by default: gigabytes, since hardly any
@@ -179,9 +179,10 @@ def reader(
     from lab.trainer import near as dense
     from lab.trainer import reader as teaching
     from lab.trainer.errors import BadDataset, BadTarget, TrainerError
+    from lab.trainer.recipe import ReaderRecipe
     from lab.trainer.synthesise.reading import articles
 
-    recipe = _recipe(teaching.Recipe, options)
+    recipe = _recipe(ReaderRecipe, options)
     target = weights or folder / "weights"
     with ends(usage=(BadDataset, BadTarget), problem=(TrainerError,), again=AGAIN):
         teaching.check_target(target, folder)

@@ -1,18 +1,18 @@
 """Examples of the subtask `answer`, in the shares that real questions come in."""
 
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 
+from lab.trainer.dataset import Kind
 from lab.trainer.errors import BadDataset
-from lab.trainer.synthesise import prose, web
 from lab.trainer.synthesise.engine import Engine, every_domain
 from lab.trainer.synthesise.evidence import MAX_CHARS, SECTIONS, Evidence
 from lab.trainer.synthesise.names import Names
+from lab.trainer.synthesise.pages import PATTERNS
 from lab.trainer.synthesise.phrasing import Phrasing
-from lab.trainer.synthesise.record import Kind, Record
+from lab.trainer.synthesise.record import Record
 
-Pattern = Callable[[Phrasing, Names], Record]
 # Shares of records, and of web pages, which the mesh reads where its graph does not answer.
 RECORDS, PAGES, PROSE = 0.65, 0.31, 0.04
 # Shares of the kinds of reply: among the contest's questions with a time, abstentions are a third.
@@ -44,7 +44,8 @@ def generate(count: int, seed: int, domain: str = "") -> Iterator[Record]:
                 if source == "records":
                     record = evidence.record(kind)
                 else:
-                    record = _of_pages(web.PATTERNS if source == "web" else prose.PATTERNS, source, phrasing, names)
+                    pattern = phrasing.weighted(PATTERNS[source])
+                    record = replace(pattern(phrasing, names), pattern=f"{source}.{pattern.__name__}")
                 if record is None or record.kind != kind or record.query.lower() in queries:
                     continue
                 if sum(map(len, record.passages)) <= MAX_CHARS:
@@ -53,8 +54,3 @@ def generate(count: int, seed: int, domain: str = "") -> Iterator[Record]:
                     break
             else:
                 raise BadDataset(f"no new question that is to be {kind} could be made of {source} in {TRIES} tries")
-
-
-def _of_pages(patterns: Sequence[tuple[float, Pattern]], source: str, phrasing: Phrasing, names: Names) -> Record:
-    pattern = phrasing.rng.choices([one for _, one in patterns], [weight for weight, _ in patterns])[0]
-    return replace(pattern(phrasing, names), pattern=f"{source}.{pattern.__name__}")

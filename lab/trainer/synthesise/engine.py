@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from sqlalchemy.exc import SQLAlchemyError
 
+from lab.trainer.dataset import Kind
 from lab.trainer.errors import BadDataset
 from lab.trainer.synthesise import phrases
 from lab.trainer.synthesise.drawing import Slots, Thing, chosen
@@ -17,7 +18,7 @@ from lab.trainer.synthesise.graph import Graph, Statement, shown, stored
 from lab.trainer.synthesise.names import Names
 from lab.trainer.synthesise.phrases import Answer, Pattern, Phrasebook, Variant
 from lab.trainer.synthesise.phrasing import Phrasing
-from lab.trainer.synthesise.record import Kind, QuestionType
+from lab.trainer.synthesise.record import QuestionType
 from lab.trainer.synthesise.settling import refuted, settle
 from lab.trainer.synthesise.times import Time
 from lab.trainer.synthesise.world import invent

@@ -7,11 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
+from lab.trainer.dataset import Kind
 from lab.trainer.synthesise.drawing import Thing
 from lab.trainer.synthesise.engine import Engine, Question, Section
 from lab.trainer.synthesise.graph import Statement
-from lab.trainer.synthesise.record import INVALID, UNKNOWN, Kind, Record
-from lab.trainer.synthesise.web import filler
+from lab.trainer.synthesise.pages import filler
+from lab.trainer.synthesise.record import Record
+from services.gateway.normalize import INVALID, UNKNOWN
 
 # Longer prompts would cost more to read than they teach.
 MAX_CHARS = 3_600

@@ -9,8 +9,8 @@ from typing import TypeVar
 from lab.trainer import pairs
 from lab.trainer.dataset import Example, turns
 from lab.trainer.synthesise import answers, programs
-from lab.trainer.synthesise.engine import every_domain
-from lab.trainer.synthesise.reading import dense, records, scenes
+from lab.trainer.synthesise.engine import NONE, every_domain
+from lab.trainer.synthesise.reading import records, written
 from lab.trainer.synthesise.record import Record
 from services.gateway import prompts
 from services.gateway.evidence import Evidence
@@ -46,8 +46,8 @@ def examples(
     """
     if task != "answer":
         return _programs(count, seed, domain, share)
-    reading = dense.generate(round(count * near_share), seed) if near_share else []
-    reading += scenes.generate(round(count * scene_share), seed) if scene_share else []
+    reading = written.about_passages(round(count * near_share), seed) if near_share else []
+    reading += written.about_scenes(round(count * scene_share), seed) if scene_share else []
     if prose and (about_prose := round(count * prose_share)):
         reading += records.generate(pairs.read([prose]), about_prose, seed)
     made_up = records.mingled(reading, count, seed) if reading else answers.generate(count, seed, domain)
@@ -93,7 +93,7 @@ def _programs(count: int, seed: int, domain: str, share: Shard) -> Iterator[Exam
             messages=turns(adapter_messages(pair.query, query_time=pair.when, domain=domains[pair.domain])),
             completion=pair.program,
             domain=pair.domain,
-            kind="unknown" if pair.program == programs.NONE else "answer",
+            kind="unknown" if pair.program == NONE else "answer",
             question_type=pair.question_type,
             source=f"synthetic:{seed}",
             query=pair.query,

@@ -1,20 +1,11 @@
 """Names of people, works, companies and places that do not exist, put together from syllables and common words."""
 
-from collections.abc import Mapping
-from importlib.resources import files
 from string import Formatter
 
-from lab.trainer.synthesise.phrasing import Phrasing
-from lab.trainer.synthesise.sections import sections
+from lab.trainer.synthesise.phrasing import Phrasing, lines_of
 
-
-def _read() -> Mapping[str, tuple[str, ...]]:
-    """The words of `words.txt` by what they are for."""
-    text = (files(__package__) / "words.txt").read_text(encoding="utf-8")
-    return {name: tuple(words.split()) for name, words in sections(text)}
-
-
-_WORDS = _read()
+_WORDS = {name: " ".join(lines).split() for name, lines in lines_of(__package__, "words.txt").items()}
+_FORMS = lines_of(__package__, "forms.txt")
 _FIRST = _WORDS["first names"]
 _HEAD = _WORDS["beginnings"]
 _MIDDLE = _WORDS["middles"]
@@ -67,52 +58,22 @@ class Names:
         """
         return " ".join(Formatter().vformat(self.phrasing.say(template), (), _Words(self)).split())
 
+    def _forms(self, kind: str, **shared: str) -> list[str]:
+        """Names of a kind in all their forms.
+
+        Args:
+            shared: slots to kinds of words, of which all forms have the same; other slots get a new one each.
+        """
+        words = _Words(self, **{slot: self.word(of).capitalize() for slot, of in shared.items()})
+        return [Formatter().vformat(form, (), words) for form in _FORMS[kind]]
+
     def film(self) -> str:
-        v = self.phrasing
-        one, two, noun = v.pick(_ADJECTIVE).capitalize(), v.pick(_ADJECTIVE).capitalize(), v.pick(_NOUN).capitalize()
-        other = v.pick(_NOUN).capitalize()
-        forms = (
-            f"The {one} {noun}",
-            f"{one} {noun}",
-            f"The {noun}",
-            noun,
-            f"{noun} of {self.coined()}",
-            f"{one} {noun}s",
-            f"The {noun} and the {other}",
-            f"{self.coined()}",
-            f"{noun} {other}",
-            f"The Last {noun}",
-            f"{v.pick(_FIRST).capitalize()} and the {noun}",
-            f"A {noun} in {self.coined()}",
-            f"{one} {noun} {v.between(2, 4)}",
-            f"{noun}: {two} {other}",
-            f"{self.coined()}'s {noun}",
-            f"Return to {self.coined()}",
-            f"{v.pick(_VERB).capitalize()} the {noun}",
-            f"{self.person()}: {one} {noun}",
-        )
-        return v.pick(forms)
+        return self.phrasing.pick(self._forms("works", one="adjective", two="adjective", this="noun", that="noun"))
 
     def song(self) -> str:
         v = self.phrasing
-        one, noun, verb = v.pick(_ADJECTIVE).capitalize(), v.pick(_NOUN).capitalize(), v.pick(_VERB).capitalize()
-        forms = (
-            f"{verb} {v.pick(_LOVE).capitalize()}",
-            f"{one} {noun}",
-            noun,
-            f"{noun} in the {v.pick(_NOUN).capitalize()}",
-            f"{verb} the {noun}",
-            f"My {one} {noun}",
-            f"{self.coined()}",
-            f"Don't {verb} {v.pick(_LOVE).capitalize()}",
-            f"{one} {one.lower()} {noun}".title(),
-            f"{noun}s",
-            f"Only {noun}s {verb}",
-            f"{verb}",
-            f"{v.pick(_FIRST).capitalize()}",
-        )
-        tails = (" (remix)", " (live)", " (deluxe)", " (remastered)", " EP", ", vol. 2")
-        tail = v.pick(tails) if v.chance(0.12) else ""
+        forms = self._forms("songs", one="adjective", this="noun", do="verb")
+        tail = v.pick(_FORMS["tails of songs"]) if v.chance(0.12) else ""
         return v.pick(forms) + tail
 
     def ticker(self) -> str:
@@ -152,10 +113,10 @@ class Names:
 
 
 class _Words(dict[str, str]):
-    """Words by chance for a template's slots, a new one each time."""
+    """Words by chance for a template's slots, a new one each time but for those that are fixed."""
 
-    def __init__(self, names: Names) -> None:
-        super().__init__()
+    def __init__(self, names: Names, **fixed: str) -> None:
+        super().__init__(fixed)
         self._names = names
 
     def __missing__(self, slot: str) -> str:
@@ -164,6 +125,8 @@ class _Words(dict[str, str]):
             return str(getattr(names, kind)())
         if kind == "lower":
             return names.coined().lower()
+        if kind == "sequel":
+            return str(names.phrasing.between(2, 4))
         if kind == "year":
             return str(names.phrasing.between(1100, 2022))
         if kind in _KINDS:

@@ -5,13 +5,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta
+from importlib.resources import files
 from typing import TypeVar
 
 from services.kit.text.times.calendar import PACIFIC
 from services.kit.text.vocabulary import MONTH_NAMES
-from services.kit.text.vocabulary import WEEKDAY_NAMES as WEEKDAYS
-
-__all__ = ["MONTHS", "PACIFIC", "WEEKDAYS", "Phrasing"]
 
 T = TypeVar("T")
 
@@ -19,31 +17,25 @@ T = TypeVar("T")
 UNMARKED, CAPITALISED, MISTYPED = 0.2, 0.06, 0.04
 MONTHS = tuple(map(str.capitalize, MONTH_NAMES))
 _ALTERNATIVES = re.compile(r"\[([^\[\]]*)\]")
+
+
+def sections(text: str) -> list[tuple[str, str]]:
+    """Heading and body of each section of a text file, in its order; a heading stands behind `== `."""
+    blocks = (block.partition("\n") for block in text.removeprefix("== ").split("\n== "))
+    return [(heading, body) for heading, _, body in blocks]
+
+
+def lines_of(package: str, name: str) -> dict[str, tuple[str, ...]]:
+    """The lines of each section of a package's text file."""
+    text = (files(package) / name).read_text(encoding="utf-8")
+    return {heading: tuple(body.splitlines()) for heading, body in sections(text)}
+
+
+_LINES = lines_of(__package__, "frames.txt")
 # A noun phrase becomes a question in one of these frames.
-FRAMES = (
-    "what[ is| was|'s] {np}",
-    "what[ is| was|'s] {np}",
-    "[can|could] you tell me {np}",
-    "tell me {np}",
-    "{np}",
-    "do you [know|happen to know] {np}",
-    "i [need|want|would like] [|to know ]{np}",
-    "please [give|tell] me {np}",
-    "[find|look up|give me] {np}",
-    "[can|could] you [give|find] me {np}",
-    "any idea what {np} [is|was]",
-    "i'm [curious|wondering], what [is|was] {np}",
-    "what would {np} be",
-    "[let me know|check] {np}",
-    "are you able to [say|tell me] {np}",
-    "i'm curious to know {np}",
-    "[could|would] you please tell me {np}",
-)
-# A whole question becomes an indirect one in these, where it begins with a question word.
-LEADS = (
-    *[""] * 6, "do you know ", "can you tell me ", "i was wondering ", "quick question, ", "hey, ", "tell me ",
-    "please tell me ", "i'm curious, ", "could you please tell me ",
-)  # fmt: skip
+FRAMES = _LINES["frames"]
+# A whole question becomes an indirect one behind one of these, where it begins with a question word.
+LEADS = ("",) * 6 + tuple(f"{lead} " for lead in _LINES["leads"])
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,10 +3,9 @@
 import random
 from collections.abc import Iterator
 
-from lab.trainer.synthesise.engine import NONE, Engine, Question, Section, every_domain
+from lab.trainer.synthesise.engine import Engine, Question, Section, every_domain
 from lab.trainer.synthesise.phrasing import Phrasing
 
-__all__ = ["NONE", "generate"]
 # Shares: answered by a program, with a premise that the program refutes, and answered by no program.
 SECTIONS: dict[Section, float] = {"patterns": 0.93, "premises": 0.03, "beyond": 0.04}
 

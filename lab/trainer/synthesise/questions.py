@@ -14,7 +14,8 @@ from lab.trainer.synthesise import answers
 from lab.trainer.synthesise.names import Names
 from lab.trainer.synthesise.phrasing import Phrasing
 from lab.trainer.synthesise.reading.articles import SAMPLE, article, cut, original, swapped, telling, way
-from lab.trainer.synthesise.record import UNKNOWN, Record
+from lab.trainer.synthesise.record import Record
+from services.gateway.normalize import UNKNOWN
 
 # Of the questions about web pages so many come with the whole pages, which the mesh then splits and ranks itself.
 WHOLE_PAGES = 0.5

@@ -8,8 +8,6 @@ from typing import Literal
 from lab.trainer.dataset import Kind
 from services.gateway.normalize import INVALID, UNKNOWN
 
-__all__ = ["INVALID", "UNKNOWN", "Kind", "QuestionType", "Record", "open_record"]
-
 QuestionType = Literal[
     "simple", "simple_w_condition", "set", "comparison", "aggregation", "multi-hop", "post-processing", "false_premise"
 ]
@@ -42,9 +40,19 @@ class Record:
 
 
 def open_record(
-    query: str, when: datetime, kind: Kind, passages: Sequence[str], answer: str = "", support: tuple[str, ...] = ()
+    query: str,
+    when: datetime,
+    kind: Kind,
+    passages: Sequence[str],
+    answer: str = "",
+    support: tuple[str, ...] = (),
+    *,
+    pattern: str = "",
+    titles: tuple[str, ...] = (),
+    group: str = "",
 ) -> Record:
-    """A record of the open domain, without its pattern's name; `answer` is of the kind `answer` alone."""
+    """A record of the open domain; `answer` is of the kind `answer` alone."""
     question_type: QuestionType = "false_premise" if kind == "invalid_question" else "simple"
     reply = {"answer": answer, "unknown": UNKNOWN, "invalid_question": INVALID}[kind]
-    return Record(query, when, "open", question_type, kind, reply, "", tuple(passages), support)
+    shown = tuple(passages)
+    return Record(query, when, "open", question_type, kind, reply, pattern, shown, support, "", titles, group)

@@ -7,7 +7,8 @@ from importlib.resources import files
 
 import yaml
 
-from lab.trainer.synthesise.phrasing import MONTHS, WEEKDAYS, Phrasing
+from lab.trainer.synthesise.phrasing import MONTHS, Phrasing
+from services.kit.text.vocabulary import WEEKDAY_NAMES
 
 # Days before the question's that are spoken of.
 BACK = (3, 60)
@@ -63,7 +64,7 @@ def drawn_time(phrasing: Phrasing, kind: str, today: date, day: date | None) -> 
         raise ValueError(f"{kind} is no kind of time; there are {', '.join(forms)}")
     spoken = day or trading(today - timedelta(days=phrasing.between(*BACK)))
     last_month = today.replace(day=1) - timedelta(days=1)
-    slots = {"d": Day(spoken), "m": Day(last_month), "w": WEEKDAYS[phrasing.between(0, 4)]}
+    slots = {"d": Day(spoken), "m": Day(last_month), "w": WEEKDAY_NAMES[phrasing.between(0, 4)]}
     form = phrasing.pick(forms[kind])
     return Time(phrasing.say(form["words"], **slots), form["program"].format(**slots))
 

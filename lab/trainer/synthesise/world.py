@@ -11,11 +11,12 @@ from lab.trainer.errors import BadDataset
 from lab.trainer.synthesise.drawing import Drawing, Thing
 from lab.trainer.synthesise.names import Names
 from lab.trainer.synthesise.phrases import Phrasebook, Rows
-from lab.trainer.synthesise.phrasing import PACIFIC, Phrasing
+from lab.trainer.synthesise.phrasing import Phrasing
 from lab.trainer.synthesise.sources import items
 from services.kg.language.catalogue import Catalogue
 from services.kg.load.surfaces import index_names
 from services.kg.store.tables import METADATA
+from services.kit.text.times.calendar import PACIFIC
 
 # Days before the world's last one on which questions are asked.
 MOMENTS = {0: 3.0, 1: 1.0, 2: 1.0, 3: 1.0, 5: 1.0, 8: 1.0}

@@ -5,13 +5,11 @@ Some passages in a row are of one article: they are about the same thing and tel
 
 import random
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.resources import files
 
 from lab.trainer.synthesise.names import Names
-from lab.trainer.synthesise.phrasing import MONTHS, Phrasing
-from lab.trainer.synthesise.sections import sections
+from lab.trainer.synthesise.phrasing import MONTHS, Phrasing, lines_of
 
 # Passages of an article.
 PARTS = 3
@@ -23,12 +21,6 @@ OWN_KIND = 0.75
 MIN_WORDS, MAX_WORDS = 60, 220
 
 
-def _read(name: str) -> Mapping[str, tuple[str, ...]]:
-    """A data file's lines by the heading above them."""
-    text = (files(__package__) / name).read_text(encoding="utf-8")
-    return {heading: tuple(lines.splitlines()) for heading, lines in sections(text)}
-
-
 def _columns(line: str) -> tuple[str, str, str]:
     """A kind's name, its order, and the title; the order may hold bars itself."""
     name, _, rest = line.partition(" | ")
@@ -36,9 +28,8 @@ def _columns(line: str) -> tuple[str, str, str]:
     return name, order, title
 
 
-TOPICS = _read("topics.txt")
-FACTS = _read("facts.txt")
-_WORDS = _read("words.txt")
+TOPICS, FACTS, WORDS = (lines_of(__package__, f"{name}.txt") for name in ("topics", "facts", "words"))
+_CURRENCIES, _ORGANISATIONS = WORDS["currencies"], WORDS["organisations"]
 KINDS = tuple(_columns(line) for line in (files(__package__) / "kinds.txt").read_text(encoding="utf-8").splitlines())
 _BEFORE_A_VOWEL = re.compile(r"\b([Aa]) (?=[aeio])")
 _THINGS = [(category, topic) for category, topics in TOPICS.items() for topic in topics]
@@ -56,7 +47,7 @@ class Brief:
         facts: for the passage to tell.
         open_facts: true of the thing, and not in the passage; the article's next passage tells the first.
         style: of writing.
-        way: first words of one of the questions.
+        way: first words of the second question; the first asks for a reason, which a model seldom does by itself.
         spare: a number and a name that the passage has no reason to hold.
         words: about how many it has.
     """
@@ -76,10 +67,6 @@ class Brief:
 
 # Questions that one call writes for a passage.
 QUESTIONS = 6
-# How the second of them begins; the first asks for a reason, which a model seldom does by itself.
-WAYS = (
-    "How", "How", "What kind of", "What happened", "Which", "Under what", "For what", "How long", "How many", "Where",
-)  # fmt: skip
 
 
 def article(index: int) -> int:
@@ -106,13 +93,13 @@ def draw(seed: int, index: int) -> Brief:
     return Brief(
         kind=kind,
         order=order,
-        title=title.format(name=name, headline=f"{name}: {phrasing.pick(_WORDS['causes'])}"),
+        title=title.format(name=name, headline=f"{name}: {phrasing.pick(WORDS['causes'])}"),
         topic=topic,
         name=name,
         facts=tuple(facts[first : first + phrasing.between(MIN_FACTS, MAX_FACTS)]),
         open_facts=(facts[of_next], facts[count + part]),
-        style=phrasing.pick(_WORDS["styles"]),
-        way=phrasing.pick(WAYS),
+        style=phrasing.pick(WORDS["styles"]),
+        way=phrasing.pick(WORDS["ways"]),
         spare=(str(phrasing.between(3, 9)), Names(phrasing).coined()),
         words=phrasing.between(MIN_WORDS // 10, MAX_WORDS // 10) * 10,
     )
@@ -143,11 +130,11 @@ class _Values(dict[str, str]):
             case "person" | "place" | "coined":
                 return str(getattr(n, kind)())
             case "org":
-                return v.pick((n.company(), f"the {n.coined()} {v.pick(_ORGANISATIONS)}"))
+                return v.pick((n.company(), f"the {n.coined()} {v.pick(WORDS['organisations'])}"))
             case "thing":
                 return n.word("noun").capitalize()
             case "object" | "cause" | "job" | "material":
-                return v.pick(_WORDS[f"{kind}s"])
+                return v.pick(WORDS[f"{kind}s"])
             case "adjective":
                 return n.word("adjective").capitalize()
             case _ if kind in _BETWEEN:
@@ -164,12 +151,8 @@ class _Values(dict[str, str]):
                 amount = v.pick((f"{v.between(2, 900)},000", f"{v.between(2, 90)}.{v.between(1, 9)} million"))
                 return amount + " " + v.pick(_CURRENCIES)
             case "price":
-                return f"{v.between(2, 900)} {v.pick(_CURRENCIES)}"
+                return f"{v.between(2, 900)} {v.pick(WORDS['currencies'])}"
         raise KeyError(kind)
 
 
 _BETWEEN = {"year": (1780, 2024), "future": (2025, 2039), "age": (18, 99), "digit": (1, 9), "small": (2, 30)}
-_CURRENCIES = ("euros", "dollars", "francs", "crowns", "pounds", "marks")
-_ORGANISATIONS = (
-    "University", "Museum", "Society", "Foundation", "Institute", "Council", "Hospital", "Archive", "Bank",
-)  # fmt: skip

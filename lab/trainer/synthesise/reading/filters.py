@@ -3,7 +3,9 @@
 import re
 
 from lab.trainer.score import token_f1
-from lab.trainer.synthesise.phrasing import MONTHS, WEEKDAYS
+from lab.trainer.synthesise.phrasing import MONTHS
+from lab.trainer.synthesise.reading.briefs import WORDS
+from services.kit.text.vocabulary import WEEKDAY_NAMES
 
 MIN_PASSAGE_WORDS, MAX_PASSAGE_WORDS = 40, 300
 # A sentence of so many words that comes twice shows a model that has lost its way.
@@ -15,28 +17,16 @@ AGREEMENT, SAME = 0.6, 0.8
 
 _WORD = re.compile(r"\w+(?:[.,:]\d+)*(?:'s\b)?")
 _EDGES = " \t\n.,;:!?\"'“”‘’`*_()[]"
-_PRONOUNS = frozenset((
-    "i", "me", "you", "he", "him", "she", "her", "it", "we", "us", "they", "them", "this", "that", "these", "those",
-    "who", "which", "here", "there", "himself", "herself", "itself", "themselves", "one", "ones", "both", "all", "some",
-    "none", "his", "its", "their", "my", "our", "your",
-))  # fmt: skip
-_STOP = frozenset((
-    "a", "an", "the", "of", "in", "on", "at", "to", "by", "for", "with", "from", "and", "or", "is", "was", "were",
-    "are", "be", "been", "did", "do", "does", "has", "have", "had", "it", "its", "his", "her", "their", "who", "what",
-    "when", "where", "which", "how", "why", "many", "much", "long", "kind", "that", "this", "there", "as", "than",
-    "not",
-))  # fmt: skip
+_PRONOUNS, _STOP = frozenset(WORDS["pronouns"]), frozenset(WORDS["stop words"])
 _ABOUT_THE_TEXT = re.compile(
     r"\b(?:text|passage|article|paragraph|author of the (?:text|letter))\b|\baccording to\b", re.I
 )
 # "[Recipient's Name]"
 _PLACEHOLDER = re.compile(r"\[[A-Z][\w' ]{2,40}\]|_{3,}")
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[\"“A-Z0-9])|\n+")
-
-
 # Numbers, and words with a capital that do not begin the question.
 _NAMED = re.compile(r"\b\d[\d,.]*\b|(?<=[a-z,] )[A-Z][\w'’]+")
-_DAYS = frozenset(name.lower() for name in (*MONTHS, *WEEKDAYS))
+_DAYS = frozenset(name.lower() for name in (*MONTHS, *WEEKDAY_NAMES))
 
 
 def words(text: str) -> list[str]:

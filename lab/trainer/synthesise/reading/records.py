@@ -14,12 +14,10 @@ from lab.trainer.synthesise.evidence import MAX_CHARS
 from lab.trainer.synthesise.phrasing import Phrasing
 from lab.trainer.synthesise.reading import filters
 from lab.trainer.synthesise.reading.articles import SAMPLE, article, brief, original, telling, way
-from lab.trainer.synthesise.record import UNKNOWN, Record
+from lab.trainer.synthesise.reading.briefs import WORDS
+from lab.trainer.synthesise.record import Record, open_record
 from services.kit.lexical import K1, B, stems
 
-DOMAIN = "open"
-# Of records and prose together.
-SHARE = 0.6
 # Of the prose so much is answered; of what is answered so much is asked again where its passage was not found.
 ANSWERED, NOT_FOUND = 0.56, 0.2
 # Another passage of the question's article comes so often, where it is there and does not answer.
@@ -38,11 +36,7 @@ FIRST, TITLED = 0.55, 0.5
 # Questions as people type them, and what they leave out.
 TYPED = 0.4
 TYPINGS = {"lower": 2.0, "unmarked": 2.5, "both": 4.5, "all lower": 1.0}
-_OPENERS = frozenset((
-    "a", "about", "are", "as", "at", "by", "can", "could", "did", "do", "does", "during", "for", "from", "had", "has",
-    "have", "how", "if", "in", "is", "of", "on", "since", "the", "through", "to", "under", "until", "was", "were",
-    "what", "when", "where", "which", "who", "whom", "whose", "why", "will", "with", "would",
-))  # fmt: skip
+_OPENERS = frozenset(WORDS["openers"])
 
 
 def generate(pairs: Sequence[Pair], count: int, seed: int) -> list[Record]:
@@ -128,17 +122,15 @@ class _Passages:
         entries += rest
         titles, passages = zip(*entries, strict=True)
         answer = pair.answer if retrieved else ""
-        return Record(
-            query=typed(phrasing, pair.question),
-            query_time=phrasing.moment(),
-            domain=DOMAIN,
-            question_type="simple",
-            kind="answer" if answer else "unknown",
-            answer=answer or UNKNOWN,
+        return open_record(
+            typed(phrasing, pair.question),
+            phrasing.moment(),
+            "answer" if answer else "unknown",
+            passages,
+            answer,
+            (answer,) if answer else (),
             pattern=f"reading.{way(pair) if retrieved else 'lost'}",
-            passages=passages,
             titles=titles if titled else (),
-            support=(answer,) if answer else (),
             group=f"prose:{article(pair)}",
         )
 

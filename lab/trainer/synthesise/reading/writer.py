@@ -12,9 +12,9 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints,
 
 from lab.trainer.pairs import Pair
 from lab.trainer.score import normalized, token_f1
+from lab.trainer.synthesise.phrasing import sections
 from lab.trainer.synthesise.reading import articles, filters
 from lab.trainer.synthesise.reading.briefs import QUESTIONS, Brief
-from lab.trainer.synthesise.sections import sections
 from services.kit.errors import BadReply
 from services.kit.llm import LLM, Constraint, Message, Role, Sample
 from services.kit.prompts import PromptFolder

@@ -32,6 +32,7 @@ def test_what_is_written_is_read_back(tmp_path: Path) -> None:
     [
         ("{", "line"),
         ("[]", "line"),
+        ("null", "line"),
         (json.dumps({**LINE, "task": "poetry"}), "task"),
         (json.dumps({**LINE, "completion": " "}), "completion"),
         (json.dumps({**LINE, "kind": None}), "kind"),

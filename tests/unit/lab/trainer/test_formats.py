@@ -11,8 +11,8 @@ import torch
 
 from lab.trainer import card, model, sft
 from lab.trainer.errors import BadModel
-from lab.trainer.progress import Progress
 from lab.trainer.recipe import Recipe
+from lab.trainer.run import Progress
 from services.kit.precision import choose_precision
 from tests.unit.lab.trainer.tiny import NAME, examples, recipe
 

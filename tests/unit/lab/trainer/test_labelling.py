@@ -27,18 +27,14 @@ def a_run(folder: Path, item: dict[str, Any], **fields: Any) -> tuple[Path, Path
     return source, target.path
 
 
-def labelled(source: Path, run: Path) -> tuple[list[Any], Counter[str]]:
-    tally: Counter[str] = Counter()
-    return list(from_run(run, [source], "rules", tally)), tally
-
-
 @pytest.mark.parametrize(
     ("text", "completion"),
     [("The bakery was built by Ines Roth in 1902.", "Ines Roth"), ("The bakery closed in 1950.", UNKNOWN)],
 )
 def test_what_the_mesh_found_itself_is_learnt(tmp_path: Path, text: str, completion: str) -> None:
     shown = (Passage(text=text, page_name="Old bakery"), Passage(text="It rained.", source="kg"))
-    examples, tally = labelled(*a_run(tmp_path, {}, prediction="Paul Ender", shown=shown))
+    source, run = a_run(tmp_path, {}, prediction="Paul Ender", shown=shown)
+    examples = list(from_run(run, [source], "rules", tally := Counter[str]()))
     assert [example.completion for example in examples] == [completion]
     prompt = examples[0].messages[-1].content
     assert text in prompt
@@ -48,12 +44,7 @@ def test_what_the_mesh_found_itself_is_learnt(tmp_path: Path, text: str, complet
 
 def test_contexts_that_were_given_come_first(tmp_path: Path) -> None:
     given = {"contexts": ["Ines Roth built it."]}
-    examples, _ = labelled(*a_run(tmp_path, given, prediction="Paul Ender", shown=(Passage(text="Something else."),)))
-    assert "Ines Roth built it." in examples[0].messages[-1].content
-    assert "Something else." not in examples[0].messages[-1].content
-
-
-def test_without_either_the_tally_says_what_to_do(tmp_path: Path) -> None:
-    examples, tally = labelled(*a_run(tmp_path, {}, prediction="Paul Ender"))
-    assert examples == []
-    assert any("--keep-contexts" in reason for reason in tally)
+    source, run = a_run(tmp_path, given, prediction="Paul Ender", shown=(Passage(text="Something else."),))
+    (example,) = from_run(run, [source], "rules", Counter())
+    assert "Ines Roth built it." in example.messages[-1].content
+    assert "Something else." not in example.messages[-1].content

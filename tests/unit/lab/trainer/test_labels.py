@@ -4,7 +4,7 @@ import pytest
 
 from lab.evaluator.data import Item
 from lab.trainer.errors import BadLabels
-from lab.trainer.labels import best_program, label
+from lab.trainer.labelling import best_program, label
 from lab.trainer.relevance import days_in, holds, numbers_in, plain
 
 QUERY = "how many keepers run the harbour of velmora?"
@@ -107,7 +107,7 @@ def item(label_kind: str = "answer", gold: tuple[str, ...] = ("Ilse Marwick", "I
 )
 def test_db3s_rules(label_kind: str, outcome: str, context: str, completion: str, kind: str) -> None:
     made = label(item(label_kind), outcome, [context])
-    assert (made.completion, made.kind) == (completion, kind)
+    assert made[:2] == (completion, kind)
 
 
 def test_what_has_no_label_is_named() -> None:

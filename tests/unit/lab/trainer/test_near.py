@@ -8,7 +8,7 @@ import pytest
 
 from lab.trainer import near
 from lab.trainer.reader_measure import Reply, _threshold
-from lab.trainer.synthesise.reading import dense
+from lab.trainer.synthesise.reading import written
 
 
 def words(text: str) -> set[str]:
@@ -44,7 +44,7 @@ def test_questions_on_an_article_come_with_all_of_it_or_with_their_own_part() ->
     for one in near.passages(near.TAUGHT):
         parts.setdefault(f"dense:{one.article}", set()).add(one.passage)
     shown: dict[str, set[tuple[str, ...]]] = {}
-    records = dense.generate(100_000, seed=1)
+    records = written.about_passages(100_000, seed=1)
     assert len(records) == len(near.pairs(near.TAUGHT))
     for record in records:
         assert record.kind == "unknown" or any(record.answer in passage for passage in record.passages)
@@ -67,4 +67,4 @@ def test_questions_on_an_article_come_with_all_of_it_or_with_their_own_part() ->
 )
 def test_the_threshold_is_where_answers_gain_most(replies: list[tuple[str, float]], threshold: float) -> None:
     pair = near.pairs()[0].model_copy(update={"answer": "right"})
-    assert _threshold([(pair, Reply(text, chance, 0.0)) for text, chance in replies]) == threshold
+    assert _threshold([(pair, Reply(text, chance)) for text, chance in replies]) == threshold

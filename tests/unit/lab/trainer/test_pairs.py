@@ -51,16 +51,6 @@ def test_a_line_that_is_no_pair_is_named(tmp_path: Path, change: dict[str, Any],
     assert f"{path}:2" in str(caught.value)
 
 
-@pytest.mark.parametrize("content", [b"{", b"\xff\xfe", b"[1]", b"null"])
-def test_what_is_no_json_object_is_named(tmp_path: Path, content: bytes) -> None:
-    path = tmp_path / "pairs.jsonl"
-    path.write_bytes(content + b"\n")
-    with pytest.raises(BadDataset, match=":1"):
-        pairs.read([path])
-    with pytest.raises(BadDataset, match="none"):
-        pairs.read([tmp_path / "none.jsonl"])
-
-
 @pytest.fixture(scope="module")
 def made() -> list[Pair]:
     return list(pairs.made_up(300, 1))

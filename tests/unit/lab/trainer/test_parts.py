@@ -11,9 +11,8 @@ from lab.trainer.checkpoint import Checkpoint, Point, State
 from lab.trainer.dataset import Example
 from lab.trainer.errors import BadCheckpoint, WriteFailed
 from lab.trainer.recipe import Recipe
-from lab.trainer.schedule import progress, rate
-from lab.trainer.score import exact, normalized
-from lab.trainer.scorers import judged
+from lab.trainer.run import progress, rate
+from lab.trainer.score import exact, judged, normalized, scorer_of
 from tests.unit.lab.trainer.tiny import examples, recipe
 
 
@@ -50,6 +49,8 @@ def test_crags_score_of_replies() -> None:
     taught = {"as taught: answer": 2 / 3, "as taught: unknown": 0.5, "as taught: invalid_question": 0.5}
     assert scores == pytest.approx(shares | taught)
     assert judged([example("red", "answer")], [" "])["missing"] == 1
+    assert judged([example("$1.2 billion", "answer")], ["Answer: 1,200,000,000 dollars"])["right"] == 1
+    assert (scorer_of("answer"), scorer_of("kg-api")) == (judged, exact)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,8 @@ from lab.trainer.synthesise import answers
 from lab.trainer.synthesise.engine import Engine
 from lab.trainer.synthesise.evidence import MAX_CHARS, MISSING, Evidence
 from lab.trainer.synthesise.phrasing import Phrasing
-from lab.trainer.synthesise.record import INVALID, UNKNOWN, Record
+from lab.trainer.synthesise.record import Record
+from services.gateway.normalize import INVALID, UNKNOWN
 
 # A world and hundreds of programs take seconds of one core, and minutes on a busy machine.
 pytestmark = pytest.mark.timeout(900)

@@ -15,7 +15,8 @@ from lab.trainer.synthesise import answers
 from lab.trainer.synthesise.reading import filters, records
 from lab.trainer.synthesise.reading.articles import SAMPLE, article, cut, swapped, telling, way
 from lab.trainer.synthesise.reading.briefs import PARTS
-from lab.trainer.synthesise.record import UNKNOWN, Record
+from lab.trainer.synthesise.record import Record
+from services.gateway.normalize import UNKNOWN
 
 COUNT = 500
 BRIEFS = 200
