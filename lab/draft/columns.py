@@ -126,7 +126,9 @@ class Column:
         # "Hearing days", of a number of days.
         whole = [self.name.replace("_", " ")] if self._unit and len(self._last) > MAX_UNIT else []
         asked = [f"how many ({unit_words})"] if unit_words else []
-        words = [*self._phrases.get("words", []), *whole, *asked, *synonyms(self.measured)]
+        # What holds tonnes holds no people.
+        own = [one for one in self._phrases.get("words", []) if not (self._unit and "(people|" in one)]
+        words = [*own, *whole, *asked, *synonyms(self.measured)]
         front = self.measured.rpartition("_")[0].replace("_", " ")
         # "What does a car cost", of a `car_fare` beside others.
         words += [f"{front} {one}" for one in words if front and one.isalpha()]
@@ -301,7 +303,7 @@ class Column:
 
 def _alternatives(words: Iterable[str]) -> str:
     """Plain words as a phrase has them between brackets."""
-    return "|".join(one for one in words if one.isalpha() and one.isascii())
+    return "|".join(one for one in words if one.replace(" ", "").isalpha() and one.isascii())
 
 
 def verb_of(participle: str) -> str:

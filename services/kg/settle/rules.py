@@ -38,7 +38,7 @@ def choice(wording: Wording) -> str | None:
     ordered = sorted(facts, key=lambda fact: _rank(fact.value), reverse=direction > 0)
     if ordered[0].value == ordered[1].value:
         return None
-    return ordered[0].name
+    return ordered[0].outcome.entities[0].name.strip()
 
 
 def yes_or_no(wording: Wording) -> str | None:

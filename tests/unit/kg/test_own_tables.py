@@ -80,6 +80,22 @@ CASES: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
             "How many wineries are in Österreich?": [3],
         },
     ),
+    "days, names as they are written, and what has none": (
+        {
+            "players.csv": "name,instrument,joined\nMarc Dell,flute,2001\nIda Roth,oboe,2009\nUna Falk,flute,2012\n",
+            "concerts.csv": "concert_id,day,hall,conductor,soloist,end_date\n"
+            "C1,2024-01-05,Old Mill,Pia Moor,Ida Roth,2024-04-01\nC2,2024-03-21,Rotunda,Jon Berg,,2024-03-22\n"
+            "C3,2024-03-28,Rotunda,Pia Moor,,2024-03-29\n",
+            "boats.csv": "boat,home,speed_kn\nMV Isle of Harn,Vik,12\nMV Corrin,Harn,14\nMV Tern,Harn,9\n",
+        },
+        {
+            "Who conducted the concert on 21 March 2024?": [["Jon Berg"]],
+            "Which concerts had no soloist?": [["C2", "C3"]],
+            "When did the last concert end?": [["2024-04-01"]],
+            "How fast is the Isle of Harn?": [[12]],
+            "Which is faster, the Tern or the Isle of Harn?": [[9], [12]],
+        },
+    ),
     "more rows than are shown, to go on from": (
         {
             "customers.csv": "id,name,birth_year\n" + "".join(f"{n},Buyer No{n},{1950 + n % 30}\n" for n in range(110)),

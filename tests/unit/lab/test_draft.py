@@ -100,6 +100,36 @@ def test_headers_become_names_with_words_for_abbreviations(header: str, name: st
     assert column_name(header) == name
 
 
+@pytest.mark.parametrize(
+    ("header", "cells", "words"),
+    [
+        ("top_speed_kn", ("12.5", "9"), {"how many (kn|knot)"}),
+        ("distance_nm", ("12.5", "9"), {"how many (nm|nautical mile)"}),
+        ("Budget (k€)", ("125", "90"), {"how many (thousand eur|thousand euro|eur|euro)"}),
+        ("Responder", ("Ben Okafor", "Nadia Brandt"), {"respond"}),
+        ("joined", ("2001-02-03", "2004-05-06"), {"join"}),
+        ("car_fare", ("12.5", "9.75"), {"cost", "car cost"}),
+        ("crossing_time_min", ("12", "90"), {"crossing"}),
+        ("winter_service", ("yes", "no"), {"winter"}),
+        ("Accepts Glass", ("yes", "no"), {"accept glass"}),
+    ],
+)
+def test_words_ask_for_columns(header: str, cells: tuple[str, ...], words: set[str]) -> None:
+    (column,) = read_columns((header,), [(one,) for one in cells])
+    assert words <= set(column.words), column.words
+
+
+def test_words_are_english() -> None:
+    headers = ("top_speed_kn", "joined", "retired", "duration_min", "broadcast")
+    columns = read_columns(
+        headers, [("12", "2001-02-03", "2004-05-06", "90", "yes"), ("9", "2002-02-03", "", "12", "no")]
+    )
+    words = {
+        word for column in columns for phrase in (*column.words, *column.idle) for word in re.findall("[a-z]+", phrase)
+    }
+    assert words.isdisjoint({"spee", "joine", "retir", "dure", "durate", "broadcastly"})
+
+
 def test_staff_have_no_plural() -> None:
     assert [plural(one) for one in ("nursing_staff", "nurse")] == ["nursing staff", "nurses"]
 

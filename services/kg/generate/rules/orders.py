@@ -44,7 +44,10 @@ def _extremes(roles: Roles) -> Iterator[tuple[Range, bool, tuple[str, ...]]]:
         for adjective, keys in adjectives.items():
             ends.append((more, keys, (adjective if " " in adjective else f"={adjective}",)))
     if roles.dated:
-        ends += [(False, roles.dated, words.first), (True, roles.dated, words.last)]
+        # "When does the last course end": by the end that it speaks of, and not by the start.
+        spoken = {one.key for one in roles.mentions}
+        dated = tuple(sorted(roles.dated, key=lambda key: key not in spoken))
+        ends += [(False, dated, words.first), (True, dated, words.last)]
     ends += [(True, (), words.greatest), (False, (), words.least)]
     extremes: dict[Range, tuple[bool, tuple[str, ...]]] = {}
     for descending, keys, phrases in ends:

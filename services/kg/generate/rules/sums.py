@@ -156,7 +156,9 @@ def grouped(roles: Roles, targets: Sequence[Mention], nouns: Sequence[Range]) ->
         return (Group((key.name,)),)
     starts = {noun.first for noun in nouns}
     behind = (one for one in roles.tokens.find(("most",)) if targets[-1].place.end <= one.first)
-    most = [one for one in behind if one.end in starts] + roles.tokens.find(("most (common|frequent)",))
+    most = [one for one in behind if one.end in starts] + roles.tokens.find(
+        ("most (common|frequent|often|frequently)",)
+    )
     if not most:
         return ()
     roles.tokens.take(most[0])

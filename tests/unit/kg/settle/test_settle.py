@@ -117,6 +117,16 @@ SETTLED: list[tuple[str, tuple[Outcome, ...], str]] = [
     ("who is older, ada moss or ben ito?", (ADA, BEN), "ada moss"),
     ("Who is younger: Ada Moss or Ben Ito?", (ADA, BEN), "ben ito"),
     ("who was born first, ada moss or ben ito?", (ADA, BEN), "ada moss"),
+    (
+        "is the tern newer than the corrin?",
+        (film("MV Tern", "release_date", "2022-01-01"), film("MV Corrin", "release_date", "1988-01-01")),
+        "yes",
+    ),
+    (
+        "which is longer, the tern or the corrin?",
+        (film("MV Tern", "length", 90), film("MV Corrin", "length", 95)),
+        "MV Corrin",
+    ),
     ("who among ada moss and ben ito is the younger one?", (ADA, BEN), "ben ito"),
     ("which film came out first, tin harbour or salt road?", (OLD, NEW), "tin harbour"),
     ("which movie was released later, tin harbour or salt road?", (OLD, NEW), "salt road"),
