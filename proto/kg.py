@@ -83,7 +83,7 @@ class KgStatement(Contract):
     expected: tuple[str, ...] = Field((), description="What would have been right, best first.")
 
 
-KgRule = Literal["comparison", "yes or no", "difference", "age", "count", "aggregate", "list"]
+KgRule = Literal["comparison", "yes or no", "difference", "age", "count", "aggregate", "list", "value"]
 
 
 class KgSettled(Contract):

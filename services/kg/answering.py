@@ -316,7 +316,7 @@ class Answering:
             mode=written.mode,
             statements=tuple(_statement(one, text) for one, text in zip(attempt.outcomes, texts, strict=True)),
             text="\n".join(text for text in texts if text),
-            settled=settle(question, attempt.outcomes, lexicons(catalogue)),
+            settled=settle(question, attempt.outcomes, lexicons(catalogue), by_rules=written.mode == "rules"),
             degraded=tuple(degraded),
             repaired=attempt.is_repaired,
             llm_calls=attempt.calls,

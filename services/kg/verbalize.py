@@ -140,7 +140,7 @@ class _Facts:
         if str(value) == subject:
             # "Breed: Boxer": the breed of Boxer is Boxer.
             return f"{_capital(key.words)}: {subject}."
-        return f"The {key.words} of {subject} is {_value(key, value, self.today)}."
+        return f"The {key.words} of {subject} is {value_text(key, value, self.today)}."
 
     def _subject(self, row: Mapping[str, Scalar]) -> str:
         return self.wording.row(self.function.name, row)
@@ -176,11 +176,11 @@ class _Facts:
         apart = function.apart.get(key.name, "")
         if apart and row.get(apart) and not any(one.kind == "date" or one.name == apart for one in keys):
             more.insert(0, str(row[apart]))
-        return _value(key, value, self.today) + (f" ({', '.join(more)})" if more else "")
+        return value_text(key, value, self.today) + (f" ({', '.join(more)})" if more else "")
 
     def _labelled(self, values: Sequence[tuple[Key, Scalar]], but: Sequence[str] = ()) -> list[str]:
         """Values behind the words of their keys, "length 117 minutes"."""
-        return [f"{key.words} {_value(key, value, self.today)}" for key, value in values if key.name not in but]
+        return [f"{key.words} {value_text(key, value, self.today)}" for key, value in values if key.name not in but]
 
     def _aggregate(self) -> str:
         outcome = self.outcome
@@ -190,11 +190,11 @@ class _Facts:
             return f"The {how} {key.words} cannot be computed: values are missing."
         of = self._names or self.wording.rows(outcome)
         kind = key if key.kind != "date" else Key(key.name, "integer", unit="days")
-        text = f"The {how} {key.words} of {of}{self._time} is {_value(kind, outcome.value, self.today)}"
+        text = f"The {how} {key.words} of {of}{self._time} is {value_text(kind, outcome.value, self.today)}"
         if outcome.aggregate in ("min", "max") and outcome.rows:
             return f"{text}, of {'; '.join(self._subject(row) for row in outcome.rows[:3])}."
         inputs = [
-            f"{self._subject(row)}: {_value(key, row[key.name], self.today)}"
+            f"{self._subject(row)}: {value_text(key, row[key.name], self.today)}"
             for row in outcome.rows[: self.max_items]
             if row.get(key.name) is not None
         ]
@@ -235,8 +235,8 @@ def _age(birth: Scalar, when: Scalar | date) -> int | None:
     return years if 0 <= years <= 150 else None
 
 
-def _value(key: Key, value: Scalar, today: date) -> str:
-    """A value with its unit, rounded, its code spelt out."""
+def value_text(key: Key, value: Scalar, today: date | None = None) -> str:
+    """A value with its unit, rounded, its code spelt out; a day of birth with the age today, where that is given."""
     if isinstance(value, str) and key.kind != "date":
         return spell(key, value)
     match key.kind:
@@ -245,7 +245,7 @@ def _value(key: Key, value: Scalar, today: date) -> str:
         case "flag":
             return "yes" if value else "no"
         case "date":
-            age = _age(value, today) if key.spell == "age" else None
+            age = _age(value, today) if today is not None and key.spell == "age" else None
             return str(value) + (f" (aged {age} on {today}, if alive)" if age is not None else "")
         case _:
             unit = f" {key.unit}" if key.unit else ""

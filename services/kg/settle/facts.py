@@ -70,7 +70,7 @@ def fact_of(query: str, outcome: Outcome, lexicons: Mapping[str, Lexicon]) -> Fa
     function = outcome.function
     if function is None or len(outcome.entities) != 1 or function.domain not in lexicons:
         return None
-    if any(not _HARMLESS_NOTE.fullmatch(note) for note in outcome.notes):
+    if not all(map(is_harmless, outcome.notes)):
         return None
     name = outcome.entities[0].name.lower().strip()
     spoken = _spoken(query, name)
@@ -85,6 +85,11 @@ def fact_of(query: str, outcome: Outcome, lexicons: Mapping[str, Lexicon]) -> Fa
         return None
     shape = outcome.source.lower().replace(f'"{name}"', '"*"').replace(f"'{name}'", "'*'")
     return Fact(name, spoken, at, value, measure, shape, outcome, key)
+
+
+def is_harmless(note: str) -> bool:
+    """Whether a note of an outcome qualifies nothing."""
+    return _HARMLESS_NOTE.fullmatch(note) is not None
 
 
 def projected(source: str) -> str:

@@ -14,9 +14,11 @@ import yaml
 from services.kg.entities import NameIndex
 from services.kg.execute import Executor
 from services.kg.generate.rules import RuleWriter
+from services.kg.generate.rules.lexicon import lexicons
 from services.kg.generate.rules.values import Values
 from services.kg.generate.spans import Spotter
 from services.kg.outcome import Outcome
+from services.kg.settle import settle
 from services.kg.verbalize import verbalize
 from tests.unit.kg.library import drafted_graph
 
@@ -50,6 +52,12 @@ class DraftedDomain:
     def facts(self, question: str) -> list[str]:
         """The outcomes in words."""
         return verbalize(self.outcomes(question), self.executor.catalogue.domains, NOW.date(), max_tokens=100)
+
+    def settled(self, question: str) -> str:
+        """What the outcomes settle; empty where that is nothing."""
+        catalogue = self.executor.catalogue
+        settled = settle(question, self.outcomes(question), lexicons(catalogue), by_rules=True)
+        return settled.answer if settled else ""
 
 
 Drafts = Callable[[str], DraftedDomain]  # domains by name
@@ -95,6 +103,27 @@ def test_what_is_not_understood_word_by_word_gets_no_program(drafts: Drafts, dom
 def test_what_no_row_says_gets_no_answer(drafts: Drafts, domain: str, question: str) -> None:
     outcomes = drafts(domain).outcomes(question)
     assert all(not one.rows and one.value is None for one in outcomes), drafts(domain).program(question)
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("What is the genre of Short Cuts?", "Novel"),
+        ("When was Ada Quill born?", "1815-12-10"),
+        ("Which books does Ada Quill have?", "Another Way, The Long Way"),
+        ("How many books are there?", "6"),
+        ("What is the average price of the books?", "$13.79"),
+        ("Which book is the most expensive?", "Marbled Paper"),
+        ("Is By Night in print?", "yes"),
+        ("What is the country of the author of By Night?", "Peru"),
+        # A row's values by several keys are none, and "isn't" asks twice.
+        ("Tell me about By Night", ""),
+        ("Isn't By Night in print?", ""),
+        ("Is Short Cuts a novel?", ""),
+    ],
+)
+def test_what_rules_look_up_by_all_words_is_the_answer(drafts: Drafts, question: str, answer: str) -> None:
+    assert drafts("library").settled(question) == answer
 
 
 def test_a_facet_refuses_what_its_function_does_not_take(drafts: Drafts) -> None:

@@ -157,7 +157,7 @@ def test_two_selects_settle_a_comparison(executor: Executor) -> None:
     outcomes = executor.execute(program, domain=DOMAIN, query_time=ASKED, seconds=5.0)
     settled = settle("which is more expensive, By Night or Short Cuts?", outcomes, lexicons(executor.catalogue))
     assert settled is not None
-    assert settled.answer == "short cuts"
+    assert settled.answer == "Short Cuts"
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,43 @@
+"""What one statement says, where rules have read every word of the question: a value, or those of its rows."""
+
+import re
+from collections.abc import Mapping
+
+from services.kg.generate.rules.lexicon import Lexicon
+from services.kg.language.catalogue import Key
+from services.kg.outcome import Outcome
+from services.kg.settle.facts import is_harmless
+from services.kg.settle.rules import MAX_LIST
+from services.kg.settle.wording import AUXILIARY, NEGATED
+from services.kg.verbalize import key_of, value_text
+
+# Rows of the statement before, by one of their keys, in a program.
+GOING_ON = re.compile(r'\*\["(\w+)"\]')
+
+
+def stated(query: str, outcome: Outcome, lexicons: Mapping[str, Lexicon]) -> str | None:
+    """The answer that a statement of rules is; None where it shows several keys, or says no yes or no that is asked.
+
+    Rules that read a domain by its catalogue leave no word of the question over, so that what they look up is what it
+    asks. Those of bundled domains, which have readings, look up more than that.
+    """
+    function = outcome.function
+    # Whose rows it goes on from is noted.
+    earlier = tuple(f"{key}: " for key in GOING_ON.findall(outcome.source))
+    if not all(is_harmless(note) or note.startswith(earlier) for note in outcome.notes):
+        return None
+    if function is None or lexicons[function.domain].words.guided:
+        return None
+    whether = AUXILIARY.match(query) is not None
+    if outcome.value is not None:
+        counted = outcome.aggregate == "len"
+        key = Key("", "integer") if counted or not outcome.shown else key_of(outcome, outcome.shown[-1])
+        return None if whether or key.kind == "date" else value_text(key, outcome.value)
+    if len(outcome.shown) != 1 or not 1 <= outcome.total <= MAX_LIST or len(outcome.rows) != outcome.total:
+        return None
+    key = key_of(outcome, outcome.shown[0])
+    values = [row.get(key.name) for row in outcome.rows]
+    if None in values or (whether and (key.kind != "flag" or len(values) > 1 or NEGATED.search(query))):
+        return None
+    texts = list(dict.fromkeys(str(one) if key.kind == "date" else value_text(key, one) for one in values))
+    return ("; " if any("," in one for one in texts) and len(texts) > 1 else ", ").join(texts) or None
