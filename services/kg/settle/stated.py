@@ -11,6 +11,8 @@ from services.kg.settle.rules import MAX_LIST
 from services.kg.settle.wording import AUXILIARY, NEGATED
 from services.kg.verbalize import key_of, value_text
 
+# The group of the most rows, in a program.
+LARGEST = re.compile(r"\bgroup\(\w+\)\[:1\]$")
 # Rows of the statement before, by one of their keys, in a program.
 GOING_ON = re.compile(r'\*\["(\w+)"\]')
 
@@ -33,9 +35,11 @@ def stated(query: str, outcome: Outcome, lexicons: Mapping[str, Lexicon]) -> str
         counted = outcome.aggregate == "len"
         key = Key("", "integer") if counted or not outcome.shown else key_of(outcome, outcome.shown[-1])
         return None if whether or key.kind == "date" else value_text(key, outcome.value)
-    if len(outcome.shown) != 1 or not 1 <= outcome.total <= MAX_LIST or len(outcome.rows) != outcome.total:
+    # "Which host had the most incidents": the group, and not how many it has.
+    shown = outcome.shown[:1] if LARGEST.search(outcome.source) else outcome.shown
+    if len(shown) != 1 or not 1 <= outcome.total <= MAX_LIST or len(outcome.rows) != outcome.total:
         return None
-    key = key_of(outcome, outcome.shown[0])
+    key = key_of(outcome, shown[0])
     values = [row.get(key.name) for row in outcome.rows]
     if None in values or (whether and (key.kind != "flag" or len(values) > 1 or NEGATED.search(query))):
         return None

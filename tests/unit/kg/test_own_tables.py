@@ -217,6 +217,12 @@ def test_a_select_that_is_refused_says_why(tickets: DraftedDomain, program: str,
     assert message in outcome.message
 
 
+def test_the_group_of_most_rows_is_the_answer_where_no_other_is_level(tmp_path: Path) -> None:
+    rows = "".join(f"{n},{host}\n" for n, host in enumerate(("oak", "oak", "elm", "ash", "elm", "oak")))
+    with team(tmp_path, {"outages.csv": "id,host\n" + rows}) as outages:
+        assert outages.settled("Which host had the most outages?") == "oak"
+
+
 def test_what_was_not_done_in_a_year_is_not_what_was_never_done(tmp_path: Path) -> None:
     rows = "\n".join(f"Club {letter} East,{1900 + 5 * number}" for number, letter in enumerate("ABCD"))
     with team(tmp_path, {"clubs.csv": f"name,founded\n{rows}\n"}) as domain:
