@@ -12,6 +12,7 @@ import hashlib
 import json
 import random
 import re
+import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -176,6 +177,8 @@ def digest(examples: Sequence[Example]) -> str:
 
 
 def main() -> None:
+    if sys.argv[1:]:
+        sys.exit("It takes no arguments, and writes the questions anew.")
     examples = synthesise()
     for head in HEADS:
         print(head, dict(Counter(example.label(head) for example in examples)))

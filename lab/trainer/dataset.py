@@ -1,5 +1,6 @@
 """Training data: one `Example` a line of JSON, read strictly, split by group."""
 
+import codecs
 import hashlib
 import random
 from collections import Counter
@@ -88,7 +89,7 @@ def lines(paths: Iterable[Path], kind: type[Line]) -> Iterator[tuple[str, Line]]
         for path in paths:
             for number, line in jsonl.lines(path, max_bytes=MAX_LINE_BYTES):
                 try:
-                    yield f"{path}:{number}", kind.model_validate_json(line)
+                    yield f"{path}:{number}", kind.model_validate_json(line.removeprefix(codecs.BOM_UTF8))
                 except ValidationError as error:
                     raise BadDataset(f"{path}:{number}: {faults(error)}") from None
     except jsonl.BadLine as error:

@@ -1,6 +1,8 @@
 """The logs of the embedded mesh, as they are or as they grow."""
 
 import asyncio
+import itertools
+import os
 from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,13 +10,19 @@ from pathlib import Path
 from services.cli.console import plain, write
 
 POLL_S = 0.3
+# A log is read from so far before its end for each line that is wanted: a line of a trace is longer than others.
+LINE_BYTES = 4_096
 
 
 def tail(path: Path, lines: int) -> tuple[str, ...]:
     """The last lines of a log; nothing when there is none."""
     try:
-        with path.open(encoding="utf-8", errors="replace") as log:
-            return tuple(line.rstrip("\n") for line in deque(log, maxlen=lines))
+        with path.open("rb") as log:
+            start = max(0, log.seek(0, os.SEEK_END) - lines * LINE_BYTES)
+            log.seek(start)
+            # The first one is cut.
+            last = deque(log if not start else itertools.islice(log, 1, None), maxlen=lines)
+            return tuple(line.decode(errors="replace").rstrip("\r\n") for line in last)
     except FileNotFoundError:
         return ()
 

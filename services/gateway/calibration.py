@@ -7,6 +7,7 @@ logged, and named by `/readyz` and `/services`; its last good version stays in u
 
 import asyncio
 import hashlib
+import json
 from collections import deque
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -184,7 +185,8 @@ class Calibration:
         problems += ignored
         for problem in problems:
             if problem not in self.problems:
-                log.error("a confidence is not used", folder=str(self._folder), detail=problem)
+                report = log.warning if problem in ignored else log.error
+                report("a problem of confidences", folder=str(self._folder), detail=problem)
         # One assignment each: requests read them meanwhile.
         self._files, self._installed, self.problems = files, installed, tuple(problems)
 
@@ -236,7 +238,9 @@ def parse(path: Path) -> Fitted | str:
     if len(content) > MAX_FILE_BYTES:
         return f"larger than {MAX_FILE_BYTES // 1024} KiB"
     try:
-        model = Confidence.model_validate_json(content)
+        model = Confidence.model_validate_json(content.decode(json.detect_encoding(content)))
+    except UnicodeDecodeError:
+        return "not JSON"
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         if first["type"] == "json_invalid":

@@ -5,11 +5,13 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from importlib import resources
 from pathlib import Path
+from typing import Annotated
 
 import yaml
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError
 
 from services.kit.encoder import Encoder, EncoderUsage
+from services.kit.faults import faults_of, in_words
 from services.kit.precision import BYTES, DtypeSetting, Precision, choose_precision
 from services.kit.telemetry import log
 
@@ -32,7 +34,7 @@ class EncoderDefinition(EncoderUsage):
     parameters: int = Field(0, ge=0)
 
 
-_DEFINITIONS = TypeAdapter(dict[str, EncoderDefinition])
+_DEFINITIONS = TypeAdapter(dict[Annotated[str, BeforeValidator(str)], EncoderDefinition])
 
 
 def definitions(own: Path | None = None) -> dict[str, EncoderDefinition]:
@@ -57,7 +59,7 @@ def _parse(text: str, name: str) -> dict[str, EncoderDefinition]:
     except yaml.YAMLError as error:
         raise ValueError(f"{name} is not YAML: {error}") from error
     except ValidationError as error:
-        raise ValueError(f"{name}: {error}") from error
+        raise ValueError(f"{name}: {in_words(faults_of(error))}") from error
 
 
 class EncoderPool:

@@ -45,7 +45,7 @@ def configure_tracing(service: str, endpoint: str) -> None:
 
 
 def send_spans(service: str, exporter: "SpanExporter") -> None:
-    """Give this process's finished spans to an exporter, from a thread of its own; the rest at the process's end."""
+    """Give this process's finished spans to an exporter, from a thread of its own."""
     global _provider
     from opentelemetry.sdk.resources import Resource
     from opentelemetry.sdk.trace import TracerProvider

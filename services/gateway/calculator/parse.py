@@ -65,6 +65,7 @@ _TOKEN = re.compile(
     )""",
     re.VERBOSE | re.ASCII,
 )
+_UNGROUPED = re.compile(r"(?<![0-9.,])[0-9]{4,}(?:,[0-9]+)+", re.ASCII)
 _FOREIGN = re.compile(r"[^\t\n -~€£]")
 _ISO_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
 COMPARISONS = frozenset({"<", "<=", ">", ">="})
@@ -93,6 +94,8 @@ def parse(text: str) -> Expression:
 
 
 def _scan(text: str) -> list[Token]:
+    # A number of four digits has no separators, nor have those beside it: sum(1500,250).
+    text = _UNGROUPED.sub(lambda match: match[0].replace(",", ", "), text)
     tokens: list[Token] = []
     position = 0
     while not tokens or tokens[-1].kind != "end":

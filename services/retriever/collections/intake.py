@@ -130,6 +130,8 @@ class Intake:
         return job is not None
 
     def _add(self, job: Job) -> None:
+        # Behind the others: of failed ones the oldest is forgotten first.
+        self._jobs.pop((job.collection, job.id), None)
         self._jobs[job.collection, job.id] = job
         self._bytes += job.size
         self._waiting.put_nowait(job)

@@ -3,7 +3,7 @@
 import html
 import re
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar
 
 from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
@@ -57,7 +57,7 @@ class Engine(ABC):
     # Where it is, reached through the egress proxy; empty for one that stands beside the mesh.
     root: ClassVar[str] = ""
 
-    key: str
+    key: str = field(repr=False)
     language: str
     count: int
 

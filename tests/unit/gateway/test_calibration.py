@@ -126,6 +126,12 @@ def test_a_broken_file_is_left_out_and_named(tmp_path: Path, content: Any, why: 
     assert problem in models.health("good").detail
 
 
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
+def test_a_file_of_another_editor_is_read(tmp_path: Path, encoding: str) -> None:
+    (tmp_path / "mine.json").write_text(json.dumps(heads()), encoding)
+    assert Calibration(tmp_path).choose("mine") is not None
+
+
 def test_a_file_is_called_as_its_generator_says_and_a_folder_in_its_place_is_named(tmp_path: Path) -> None:
     put(tmp_path, "key-of-a-config-map.json", heads() | {"generator": "org/mine+answer"})
     (tmp_path / "folder.json").mkdir()

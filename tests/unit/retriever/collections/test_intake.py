@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -73,6 +74,15 @@ async def test_a_broken_file_is_named_and_the_next_is_written(tmp_path: Path) ->
         assert (info.state, info.digest) == ("failed", FILES[0].digest)
         assert await intake.forget("notes", "a")
         assert intake.find("notes", "a") is None
+
+
+async def test_of_failed_files_the_oldest_is_forgotten_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("services.retriever.collections.intake.MAX_FAILED", 2)
+    async with Intake(Written(lambda _: "it is damaged"), tmp_path, max_bytes=1_000).running() as intake:
+        for name in "abac":
+            job = await intake.put("notes", replace(FILES[0], id=name))
+            await job.done.wait()
+        assert [name for name in "abc" if intake.find("notes", name)] == ["a", "c"]
 
 
 async def test_what_is_away_is_tried_again_and_then_kept_for_the_next_start(
