@@ -227,7 +227,7 @@ async def test_what_questions_about_added_domains_share_is_read_before_the_first
     generator = FakeGenerator(lambda _: "")
     async with answering_from(library, generator) as answering:
         await answering.read_ahead(answering._llm)
-    tables, check = (one["messages"][-1]["content"] for one in generator.requests)
+    *_, tables, check = (one["messages"][-1]["content"] for one in generator.requests)
     assert tables.startswith("CREATE TABLE author (")
     assert check.startswith("Columns:")
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -19,7 +20,7 @@ from services.kg.generate.rules.values import Values, parts_of
 from services.kg.generate.spans import Spotter
 from services.kg.generate.sql.linking import linked_values, links_text
 from services.kg.generate.sql.statement import Statement
-from services.kg.generate.sql.writer import SqlWriter
+from services.kg.generate.sql.writer import SqlWriter, beginnings
 from services.kg.selects import MAX_CHARS, parse_select
 from services.kg.settle import settle
 from services.kg.verbalize import verbalize
@@ -292,4 +293,18 @@ async def test_a_question_waits_until_the_generator_has_read_the_tables(graph: t
     may_go_on.set()
     await reading
     assert (await writing).program == "none"
-    assert "which essays?" in asked[1]
+    assert "which essays?" in asked[-1]
+
+
+def test_what_is_read_ahead_comes_in_pieces_of_one_chat() -> None:
+    chat = [Message("system", "s" * 50), *(Message(role, role[0] * 40) for role in ("user", "assistant") * 2)]
+    chat.append(Message("user", "q" * 250))
+    pieces = list(beginnings(chat, 100))
+    assert pieces[-1] == chat
+    lengths = [sum(len(one.content) for one in piece) for piece in pieces]
+    assert lengths == sorted(lengths)
+    assert max(late - early for early, late in pairwise([0, *lengths])) <= 100 + 40
+    for piece in pieces:
+        assert [*piece[:-1]] == chat[: len(piece) - 1]
+        assert chat[len(piece) - 1].content.startswith(piece[-1].content)
+        assert piece[-1].role == "user"
