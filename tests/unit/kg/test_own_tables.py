@@ -101,6 +101,20 @@ CASES: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
             "Which is faster, the Tern or the Isle of Harn?": [[9], [12]],
         },
     ),
+    "flags of what is offered, and when": (
+        {
+            "hotels.csv": "hotel,city,rooms,cars,room_service,paid_parking,sunday_opening,winter_service\n"
+            "Alpenhof,Bern,120,40,yes,yes,no,yes\nSeeblick,Bern,30,20,no,no,yes,no\n"
+            "Bellevue,Thun,80,10,yes,no,yes,no\n",
+        },
+        {
+            "How many rooms does the Alpenhof have?": [[120]],
+            "Which hotel has the most rooms?": [["Alpenhof"]],
+            "Which hotels have room service?": [["Alpenhof", "Bellevue"]],
+            "Which hotels are open on Sundays?": [["Bellevue", "Seeblick"]],
+            "Which hotels run in winter?": [["Alpenhof"]],
+        },
+    ),
     "more rows than are shown, to go on from": (
         {
             "customers.csv": "id,name,birth_year\n" + "".join(f"{n},Buyer No{n},{1950 + n % 30}\n" for n in range(110)),
