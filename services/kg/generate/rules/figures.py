@@ -234,6 +234,7 @@ def _operator_of_time(tokens: Tokens, place: Range) -> Operator:
     # "In 2020 or later"; but "in 2020 after Ann" is not after 2020.
     behind = ((operator, one) for operator, phrases in ends for one in tokens.find(phrases) if one.first == place.end)
     before = ((operator, one) for operator, phrases in signs for one in tokens.find(phrases) if one.leads_to(place))
-    operator, sign = next(chain(behind, before), ("eq", None))
-    tokens.take(*([sign] if sign else []))
-    return operator
+    for operator, sign in chain(behind, before):
+        tokens.take(sign)
+        return operator
+    return "eq"
