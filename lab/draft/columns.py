@@ -128,7 +128,7 @@ class Column:
         asked = [f"how many ({unit_words})"] if unit_words else []
         # What holds tonnes holds no people.
         own = [one for one in self._phrases.get("words", []) if not (self._unit and "(people|" in one)]
-        words = [*own, *whole, *asked, *synonyms(self.measured)]
+        words = [*own, *whole, *asked, *self.other_names]
         front = self.measured.rpartition("_")[0].replace("_", " ")
         # "What does a car cost", of a `car_fare` beside others.
         words += [f"{front} {one}" for one in words if front and one.isalpha()]
@@ -186,7 +186,7 @@ class Column:
         if last == "method":
             words += [f"how (is|are|was|were) ... {one}" for one in deeds(front[-1])]
         sized = last in words_of_names("sizes") or (last == "time" and self.unit in LASTING)
-        if YEAR.fullmatch(last) or sized or (self.type == "flag" and last in words_of_names("offers")):
+        if YEAR.fullmatch(last) or sized:
             words.append(noun)
         elif self.measured != self.key:
             words.append(self.measured.replace("_", " "))
@@ -195,6 +195,23 @@ class Column:
             words += [f"{noun} (is|are|was|were) ={last}", f"({verb}|={last}) {noun}"]
             words += [f"how many {noun} ... {verb}"] if self.numeric else [f"={last} (for|in|to|at|with) {noun}"]
         return words
+
+    @property
+    def offered(self) -> str:
+        """The words before the last one of a flag that ask for it, where no other key has them: winter_service."""
+        front, _, last = self.key.rpartition("_")
+        if self.type != "flag" or last not in words_of_names("offers") or verb_of(front):
+            return ""
+        return front if last == "opening" or front.rpartition("_")[2] in words_of_names("times") else ""
+
+    @property
+    def other_names(self) -> list[str]:
+        """Other words for what it measures: a length may be a duration, and a ticket in numbers is its price."""
+        if self.measured == "ticket" and self.numeric:
+            return ["ticket price", *synonyms("ticket price")]
+        if self.measured == "length" and self.numeric and self.unit in ("", "seconds", *LASTING):
+            return [*synonyms("length"), "duration", *synonyms("duration")]
+        return synonyms(self.measured)
 
     @property
     def measured(self) -> str:
@@ -230,7 +247,9 @@ class Column:
         # "How much does it cost a month", of a `monthly_cost`.
         period = period_of(self.key.partition("_")[0])
         every = [f"(a|per|each|every) {period}"] if period else []
-        return [*self._phrases.get("also", []), *of, *people, *([verb] if verb else []), *called, *every]
+        # "Which depots are open on Sundays", of a flag `sunday_opening`.
+        deed = ["open"] if self.offered and self._last == "opening" else []
+        return [*self._phrases.get("also", []), *of, *people, *([verb] if verb else []), *called, *every, *deed]
 
     @property
     def _phrases(self) -> dict[str, list[str]]:

@@ -8,7 +8,7 @@ from lab.draft.columns import Column, verb_of
 from lab.draft.headers import identifier
 from lab.draft.joins import child_of, sorts_behind
 from lab.draft.table import CsvTable
-from lab.draft.vocabulary import phrases_of, plural, singular, synonyms, words_of_names
+from lab.draft.vocabulary import phrases_of, plural, singular, words_of_names
 from services.kg.generate.rules.inflection import inflections
 
 # The only one of these that a thing has is its size, if no other column is.
@@ -46,7 +46,7 @@ def words_of_keys(tables: Sequence[CsvTable]) -> dict[str, KeyWords]:
     things = frozenset(nouns.values())
     names = {name.replace("_", " ") for name in (*entries, *(noun for table in tables for noun in table.nouns))}
     for entry in entries.values():
-        ambiguous = names.intersection(synonyms(entry.column.measured)) if entry.column is not None else ()
+        ambiguous = names.intersection(entry.column.other_names) if entry.column is not None else ()
         words = (form for word in entry.words if word not in ambiguous for form in _without_nouns(word, things))
         entry.words = list(dict.fromkeys(words))
     return entries
@@ -101,7 +101,10 @@ def _size(table: CsvTable) -> Column | None:
 
 
 def _add_ends(entries: Mapping[str, KeyWords], tables: Sequence[CsvTable]) -> None:
-    """Add the last word of `cpu_cores` and the first of `tickets_sold`, if no other key ends or begins so."""
+    """Add the last word of `cpu_cores` and the first of `tickets_sold`, if no other key ends or begins so.
+
+    So with the winter of a flag `winter_service`, if no other key ends or begins with it.
+    """
     roles = {join.role for table in tables for join in table.joins}
     lasts = Counter(key.rpartition("_")[2] for key in {*entries, *roles})
     firsts = Counter(key.partition("_")[0] for key in entries)
@@ -111,10 +114,19 @@ def _add_ends(entries: Mapping[str, KeyWords], tables: Sequence[CsvTable]) -> No
         column = entry.column
         if front and (column is None or column.measured == key) and lasts[last] == 1 and last not in excluded:
             entry.words = list(dict.fromkeys((*entry.words, singular(last))))
+        offered = column.offered if column else ""
+        if offered and not any(_has_end(one, offered) for one in {*entries, *roles, *excluded} - {key}):
+            entry.words.append(offered.replace("_", " "))
         alone = firsts[front] == 1 and front not in excluded
         if alone and column and column.numeric and (verb := verb_of(last)):
             entry.words.append(singular(front))
             entry.also = [*entry.also, verb]
+
+
+def _has_end(key: str, end: str) -> bool:
+    """Whether a key begins or ends with these words, in the singular or the plural."""
+    words, ends = ([singular(one) for one in name.split("_")] for name in (key, end))
+    return ends in (words[: len(ends)], words[-len(ends) :])
 
 
 def _of_joins(table: CsvTable, tables: Sequence[CsvTable], nouns: Mapping[str, str]) -> Iterator[tuple[str, KeyWords]]:

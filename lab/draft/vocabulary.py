@@ -62,8 +62,12 @@ def _verbs_of_doer(noun: str, *, of_persons: bool) -> list[str]:
 
 @cache
 def usual_words() -> frozenset[str]:
-    """Usual words of English: those that the bundled encoder's tokenizer keeps whole."""
-    return frozenset((bundled_model() / "vocab.txt").read_text(encoding="utf-8").split())
+    """Usual words of English: those that the bundled encoder's tokenizer keeps whole; none without its package."""
+    try:
+        folder = bundled_model()
+    except ValueError:
+        return frozenset()
+    return frozenset((folder / "vocab.txt").read_text(encoding="utf-8").split())
 
 
 def english_of(forms: Iterable[str]) -> list[str]:

@@ -92,8 +92,27 @@ CASES: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
             "Who conducted the concert on 21 March 2024?": [["Jon Berg"]],
             "Which concerts had no soloist?": [["C2", "C3"]],
             "When did the last concert end?": [["2024-04-01"]],
+            "Which concert ended last?": [["C1"]],
+            "What is the end date of the first concert?": [["2024-04-01"]],
+            "What is the first concert's end date?": [["2024-04-01"]],
+            "Which boats have between 10 and about 13 knots?": [["MV Isle of Harn"]],
+            "Who joined in 2009 or later?": [["Ida Roth", "Una Falk"]],
             "How fast is the Isle of Harn?": [[12]],
             "Which is faster, the Tern or the Isle of Harn?": [[9], [12]],
+        },
+    ),
+    "flags of what is offered, and when": (
+        {
+            "hotels.csv": "hotel,city,rooms,cars,room_service,paid_parking,sunday_opening,winter_service\n"
+            "Alpenhof,Bern,120,40,yes,yes,no,yes\nSeeblick,Bern,30,20,no,no,yes,no\n"
+            "Bellevue,Thun,80,10,yes,no,yes,no\n",
+        },
+        {
+            "How many rooms does the Alpenhof have?": [[120]],
+            "Which hotel has the most rooms?": [["Alpenhof"]],
+            "Which hotels have room service?": [["Alpenhof", "Bellevue"]],
+            "Which hotels are open on Sundays?": [["Bellevue", "Seeblick"]],
+            "Which hotels run in winter?": [["Alpenhof"]],
         },
     ),
     "more rows than are shown, to go on from": (
@@ -104,6 +123,35 @@ CASES: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
         {'get_customer(None)["name"]\nLEN get_order(None, *["name"])': 220},
     ),
 }
+
+
+@pytest.fixture(scope="module")
+def staff(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DraftedDomain]:
+    files = {
+        "staff.csv": "name,manager,hired,left\nAnn May,,2012-03-21,\nMarc Holt,Ida Roth,2020-06-10,2023-09-01\n"
+        "Otto Klein,Ida Roth,2020-09-01,\nJune Park,Uwe Fink,2021-02-01,\n",
+        "hosts.csv": "host,os\nweb-01,Linux\nweb-02,Linux\ndb-01,Solaris\n",
+        "faults.csv": "fault_id,host,reporter,due_date\nF1,web-01,Ann May,2024-01-05\nF2,web-02,Pia Moor,2024-02-05\n"
+        "F3,db-01,Ann May,\nF4,,,2024-04-05\n",
+    }
+    with team(tmp_path_factory.mktemp("staff"), files) as domain:
+        yield domain
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "How many staff were hired in 2020 after Otto Klein?",
+        "Which staff have no manager Ann May?",
+        "Which staff have no manager called Ann May?",
+        "Which faults have no host with Linux?",
+        "Which faults are not in by the due date?",
+    ],
+)
+def test_what_is_said_of_a_name_or_a_value_is_said_of_no_empty_cell_and_no_time(
+    staff: DraftedDomain, question: str
+) -> None:
+    assert staff.program(question) == "none"
 
 
 @pytest.mark.parametrize(("files", "answers"), CASES.values(), ids=CASES)

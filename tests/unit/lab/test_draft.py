@@ -10,7 +10,7 @@ import yaml
 from sqlalchemy import text
 from typer.testing import CliRunner
 
-from lab.draft import DraftError, draft
+from lab.draft import DraftError, draft, vocabulary
 from lab.draft.cells import guess_type, read_columns
 from lab.draft.headers import column_name
 from lab.draft.tables import read_tables
@@ -110,13 +110,30 @@ def test_headers_become_names_with_words_for_abbreviations(header: str, name: st
         ("joined", ("2001-02-03", "2004-05-06"), {"join"}),
         ("car_fare", ("12.5", "9.75"), {"cost", "car cost"}),
         ("crossing_time_min", ("12", "90"), {"crossing"}),
-        ("winter_service", ("yes", "no"), {"winter"}),
+        ("ticket_eur", ("12", "8"), {"ticket price", "entry fee", "admission"}),
+        ("length_min", ("133", "95"), {"runtime", "running time", "duration"}),
+        ("length", ("201", "180"), {"runtime", "duration"}),
         ("Accepts Glass", ("yes", "no"), {"accept glass"}),
     ],
 )
 def test_words_ask_for_columns(header: str, cells: tuple[str, ...], words: set[str]) -> None:
     (column,) = read_columns((header,), [(one,) for one in cells])
     assert words <= set(column.words), column.words
+
+
+def test_a_length_in_metres_is_no_duration() -> None:
+    (column,) = read_columns(("length_m",), [("12",), ("30",)])
+    assert "duration" not in column.words
+
+
+def test_words_need_no_encoder(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing() -> Path:
+        raise ValueError("not installed")
+
+    monkeypatch.setattr(vocabulary, "bundled_model", missing)
+    vocabulary.usual_words.cache_clear()
+    assert vocabulary.english_of(("sav", "save")) == ["sav", "save"]
+    vocabulary.usual_words.cache_clear()
 
 
 def test_words_are_english() -> None:

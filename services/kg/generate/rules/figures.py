@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import chain, pairwise
 
 from services.kg.generate.rules.inflection import inflections
 from services.kg.generate.rules.orders import comparatives
@@ -49,10 +49,12 @@ def thresholds_of(roles: Roles) -> list[Condition]:
 
 def _span(tokens: Tokens, low: Range, high: Range) -> Range | None:
     """The words from "between" or "from" to the second of two numbers or times; None where they end no span."""
-    joint = tokens.between(low, high)
-    is_opened = any(one.end == low.first for one in tokens.find(("between", "from")))
+    roughly = english().roughly
+    joint = [one for one in tokens.between(low, high) if one not in roughly]
+    openings = (one for one in tokens.find(("between", "from")) if one.end <= low.first)
+    opening = next((one for one in openings if roughly.issuperset(tokens.between(one, low))), None)
     is_joined = len(joint) <= BESIDE and (not joint or joint[-1] in english().span_joints)
-    return Range(low.first - 1, high.end) if is_opened and is_joined else None
+    return Range(opening.first, high.end) if opening is not None and is_joined else None
 
 
 def _comparison(roles: Roles, key: str, operator: Operator, figure: Number) -> Condition:
@@ -207,7 +209,7 @@ def _never_conditions(roles: Roles) -> list[Condition]:
     conditions: list[Condition] = []
     for mention in roles.mentions:
         key = roles.key_of(mention)
-        first = tokens.index_before(mention.place)
+        first = tokens.index_before(mention.place, english().between_not)
         place = Range(first, mention.place.end)
         if key is None or not tokens.free(place):
             continue
@@ -215,6 +217,10 @@ def _never_conditions(roles: Roles) -> list[Condition]:
         is_unset = (key.kind == "date" and tokens.negates(first)) or (is_text and word in english().without)
         is_none = key.kind == "integer" and word in english().none and key.name not in roles.dated
         if is_unset or is_none:
+            # No manager Ann may be another manager.
+            names = (one for one in tokens.names() if one.first >= place.end)
+            called = english().before_names.difference(english().at)
+            tokens.doubt |= any(called.issuperset(tokens.between(place, one)) for one in names)
             # "Not shipped by DHL" may be shipped by another.
             tokens.doubt |= key.kind == "date" and tokens.word(place.end) in english().how_done
             tokens.take(place)
@@ -224,8 +230,11 @@ def _never_conditions(roles: Roles) -> list[Condition]:
 
 def _operator_of_time(tokens: Tokens, place: Range) -> Operator:
     """The operator that the words beside a time mean; they are read."""
-    for operator, phrases in english().time_operators:
-        if places := [one for one in tokens.find(phrases) if one.leads_to(place) or one.first == place.end]:
-            tokens.take(places[0])
-            return operator
+    ends, signs = english().open_ends, english().time_operators
+    # "In 2020 or later"; but "in 2020 after Ann" is not after 2020.
+    behind = ((operator, one) for operator, phrases in ends for one in tokens.find(phrases) if one.first == place.end)
+    before = ((operator, one) for operator, phrases in signs for one in tokens.find(phrases) if one.leads_to(place))
+    for operator, sign in chain(behind, before):
+        tokens.take(sign)
+        return operator
     return "eq"

@@ -165,7 +165,8 @@ def _tokens(lexicon: Lexicon, question: Question, values: Values) -> Tokens:
     for phrases in (*keyed, lexicon.every_noun, *general, *_values(lexicon, values)):
         tokens.take(*tokens.find(phrases))
     # Keys of dates have some of these words: the since of `client_since` in "since the start of 2020".
-    tokens.take(*tokens.find_all((*words.after, *words.since, *words.before, *words.until)))
+    times = (*words.after, *words.since, *words.before, *words.until, *words.or_later, *words.or_earlier)
+    tokens.take(*tokens.find_all(times))
     tokens.take(*(number.place for number in tokens.numbers))
     # March is no slip for Marc in "on 21 March".
     tokens.take(*(tokens.place_of(one.start, one.start + len(one.text)) for one in question.times))

@@ -9,6 +9,7 @@ from services.kg.generate.rules.words import english
 
 # Rows that one may ask for: the ten largest.
 MOST_ROWS = 100
+_POSSESSIVES = ("'s", "’s")
 _COUNTED = ("number", "of")
 
 
@@ -44,10 +45,7 @@ def _extremes(roles: Roles) -> Iterator[tuple[Range, bool, tuple[str, ...]]]:
         for adjective, keys in adjectives.items():
             ends.append((more, keys, (adjective if " " in adjective else f"={adjective}",)))
     if roles.dated:
-        # "When does the last course end": by the end that it speaks of, and not by the start.
-        spoken = {one.key for one in roles.mentions}
-        dated = tuple(sorted(roles.dated, key=lambda key: key not in spoken))
-        ends += [(False, dated, words.first), (True, dated, words.last)]
+        ends += [(False, roles.dated, words.first), (True, roles.dated, words.last)]
     ends += [(True, (), words.greatest), (False, (), words.least)]
     extremes: dict[Range, tuple[bool, tuple[str, ...]]] = {}
     for descending, keys, phrases in ends:
@@ -56,7 +54,22 @@ def _extremes(roles: Roles) -> Iterator[tuple[Range, bool, tuple[str, ...]]]:
     for place in apart(extremes):
         # The first of "first brewed" is none.
         if not any(place != one.place and place.within(one.place) for one in roles.mentions):
-            yield place, *extremes[place]
+            descending, keys = extremes[place]
+            yield place, descending, _by_deed(roles, place) if keys == roles.dated else keys
+
+
+def _by_deed(roles: Roles, place: Range) -> tuple[str, ...]:
+    """The dates of rows, those before others of whose deed "first" or "last" speaks: "when does the last course end".
+
+    "The end date of the first course" is asked for, and the first is the one that starts first.
+    """
+    deeds = {
+        one.key
+        for one in roles.mentions
+        if one.place.end == place.first
+        or (one.place.first >= place.end and not roles.tokens.word_before(one.place).endswith(_POSSESSIVES))
+    }
+    return tuple(sorted(roles.dated, key=lambda key: key not in deeds))
 
 
 def _measure(roles: Roles, place: Range) -> Mention | None:

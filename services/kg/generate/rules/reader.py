@@ -199,6 +199,11 @@ class Reader:
         if len(set(equal)) < len(equal):
             # From one and to the other: no row has two values of a key.
             return None
+        said = [*parse.names, *(one.key for one in conditions if one.values)]
+        empty = [one.key for one in conditions if one.operator == "isnull"]
+        if any(key == one or key.startswith(f"{one}_") for one in empty for key in said):
+            # "No host with Linux" may be a host with another system.
+            return None
         several = self._is_second or (roles.nameless and bool(keys))
         return Selection(
             parse.names,

@@ -210,7 +210,9 @@ class _Writer:
         first, *_, last = [str(year) if is_date else year for year in (*years[:1], *years)]
         if len(years) > 1:
             return [compared("ge", key, first), compared("le", key, last)]
-        operators = (operator for operator, phrases in english().time_operators if self.question.says(phrases))
+        # "1994 or before" is none that ends before it.
+        signs = (*english().open_ends, *english().time_operators)
+        operators = (operator for operator, phrases in signs if self.question.says(phrases))
         return [compared(next(operators, "eq"), key, first)]
 
     def _captured(self) -> str:

@@ -158,7 +158,7 @@ class Roles:
         """The words before a value that negate it: "not", "doesn't have a"; none where nothing does."""
         beside = self.tokens.find_all((*self.words_of(key.name).also, *self.phrases(key.name)))
         idle = {index for one in beside for index in range(one.first, one.end)}
-        first = self.tokens.index_before(place, idle)
+        first = self.tokens.index_before(place, english().between_not | english().before_values, idle)
         before = Range(first, place.first)
         negates = self.tokens.negates(first) or (self.tokens.word(first) in english().without and key.kind == "flag")
         return [before] if negates and self.tokens.free(before) else []

@@ -112,10 +112,10 @@ class Tokens:
         """Whether the word with this index says that something is not so."""
         return self.word(index).replace("’", "'") in english().negating
 
-    def index_before(self, place: Range, idle: Collection[int] = ()) -> int:
-        """The index of the word before a place, apart from `idle` ones and those that a "not" may stand before."""
+    def index_before(self, place: Range, words: Collection[str], idle: Collection[int] = ()) -> int:
+        """The index of the word before a place, apart from these words and those of `idle` indexes."""
         index = place.first - 1
-        while index in idle or self.word(index) in english().between_not:
+        while index in idle or self.word(index) in words:
             index -= 1
         return index
 

@@ -274,6 +274,8 @@ class English(Part):
     before: Phrases
     until: Phrases
     at: Phrases
+    or_later: Phrases
+    or_earlier: Phrases
     between: Phrases
     over: Phrases
     under: Phrases
@@ -288,6 +290,7 @@ class English(Part):
     for_each: Phrases
     negating: WordSet
     between_not: WordSet
+    before_values: WordSet
     without: WordSet
     none: WordSet
     before_nouns: WordSet
@@ -296,6 +299,7 @@ class English(Part):
     numbering: WordSet
     joints: WordSet
     span_joints: WordSet
+    roughly: WordSet
     apiece: WordSet
     amounts: WordSet
     how_done: WordSet
@@ -310,6 +314,11 @@ class English(Part):
     def time_operators(self) -> tuple[tuple[Operator, Phrases], ...]:
         """Operators of the language, with what says so before a time."""
         return ("gt", self.after), ("lt", self.before), ("ge", self.since), ("le", self.until), ("eq", self.at)
+
+    @property
+    def open_ends(self) -> tuple[tuple[Operator, Phrases], ...]:
+        """Operators of the language, with what says so behind a time."""
+        return ("ge", self.or_later), ("le", self.or_earlier)
 
 
 @cache
