@@ -142,6 +142,8 @@ def staff(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DraftedDomain]:
     "question",
     [
         "How many staff were hired in 2020 after Otto Klein?",
+        "How many staff were hired in May?",
+        "Who was hired in June?",
         "Which staff have no manager Ann May?",
         "Which staff have no manager called Ann May?",
         "Which faults have no host with Linux?",

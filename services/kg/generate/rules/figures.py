@@ -1,7 +1,7 @@
 """Conditions on numbers and times that a question says: more or less than, between, just so many, "last week"."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain, pairwise
 
 from services.kg.generate.rules.inflection import inflections
@@ -12,7 +12,7 @@ from services.kg.generate.rules.trees import compared
 from services.kg.generate.rules.words import english
 from services.kg.language.catalogue import NUMERIC
 from services.kg.language.tree import Condition, Operator
-from services.kit.text.vocabulary import MULTIPLES
+from services.kit.text.vocabulary import MONTH_NAMES, MULTIPLES
 
 _YEAR = re.compile(r"\d{4}")
 
@@ -226,6 +226,22 @@ def _never_conditions(roles: Roles) -> list[Condition]:
             tokens.take(place)
             conditions.append(compared("isnull", key.name) if is_unset else compared("eq", key.name, 0))
     return conditions
+
+
+def months_alone(tokens: Tokens) -> Iterator[Range]:
+    """Months of no year, which nothing narrows rows by: "opened in May"; June of "the age of June" may be a name."""
+    question = tokens.question
+    times = [tokens.place_of(one.start, one.start + len(one.text)) for one in question.times]
+    for place in (Range(index, index + 1) for index in range(tokens.count)):
+        text, before = tokens.text_of(place), tokens.word_before(place)
+        if text.lower() not in MONTH_NAMES or text.islower() or before not in english().before_months:
+            continue
+        spots = [one for one in question.spots if place.overlaps(tokens.place_of(one.start, one.end))]
+        # Whoever was "hired in June" is not June Park.
+        is_named = any(one not in tokens.spots_at(place) or one.text.lower() == text.lower() for one in spots)
+        is_owner = before == "of" and bool(spots)
+        if not (is_named or is_owner or any(map(place.overlaps, times))):
+            yield place
 
 
 def _operator_of_time(tokens: Tokens, place: Range) -> Operator:

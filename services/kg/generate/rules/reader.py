@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from services.kg.generate.rules import answers
 from services.kg.generate.rules.calls import Selection, statement_of
-from services.kg.generate.rules.figures import thresholds_of
+from services.kg.generate.rules.figures import months_alone, thresholds_of
 from services.kg.generate.rules.interrogatives import WHETHER, asks_what, asks_when, values_may_answer
 from services.kg.generate.rules.literals import Literal, literals_of, marks_of
 from services.kg.generate.rules.orders import comparative, superlative
@@ -138,6 +138,7 @@ class Reader:
         # The salaries of 2018 are not those of whoever started then.
         figures = bool(aggregate) or order is not None or counted or any(map(roles.numeric, targets))
         tokens.doubt |= figures and bool(roles.assumed) and not roles.is_of_rows(roles.assumed)
+        tokens.doubt |= any(map(tokens.free, months_alone(tokens)))
         # "Other than oaks" are not oaks.
         tokens.doubt |= not all(map(tokens.is_read, tokens.find_all(english().excluding)))
         if tokens.doubt or tokens.unread() or (operator and not several) or not self._listed(targets):

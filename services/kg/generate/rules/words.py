@@ -274,6 +274,7 @@ class English(Part):
     before: Phrases
     until: Phrases
     at: Phrases
+    before_months: WordSet
     or_later: Phrases
     or_earlier: Phrases
     between: Phrases
