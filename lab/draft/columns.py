@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from lab.draft.headers import abbreviated, column_name
 from lab.draft.vocabulary import (
+    DOERS,
     deeds,
     english_of,
     measures,
@@ -266,9 +267,12 @@ class Column:
 
     @property
     def _of_persons(self) -> bool:
-        """Whether most of its values look like names of persons: Ben Okafor."""
+        """Whether it says who did something, by its name, and most of its values look like persons: Ben Okafor."""
+        if self.type != "text" or not self.measured.endswith(DOERS):
+            # Reading all values takes time.
+            return False
         named = sum(_PERSON.fullmatch(one) is not None for one in self.values)
-        return self.type == "text" and named >= MOST_PERSONS * len(self.values)
+        return named >= MOST_PERSONS * len(self.values)
 
     @property
     def sorts(self) -> bool:

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 # Shorter words are no verbs.
 MIN_VERB = 4
+# How nouns end that say what somebody does.
+DOERS = ("er", "or")
 
 
 def units() -> dict[str, dict[str, Any]]:
@@ -56,7 +58,7 @@ def phrases_of(key: str, *, of_persons: bool = False) -> dict[str, list[str]]:
 
 def _verbs_of_doer(noun: str, *, of_persons: bool) -> list[str]:
     """The verb of those who are called so: visitors visit, riders ride."""
-    does = (of_persons or noun in words_of_names("persons")) and noun.endswith(("er", "or"))
+    does = (of_persons or noun in words_of_names("persons")) and noun.endswith(DOERS)
     return english_of((noun[:-2], noun[:-1])) if does else []
 
 

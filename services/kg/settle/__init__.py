@@ -13,7 +13,7 @@ from services.kg.generate.rules.lexicon import Lexicon
 from services.kg.outcome import Outcome
 from services.kg.settle.facts import fact_of
 from services.kg.settle.rules import RULES, listed
-from services.kg.settle.stated import GOING_ON, stated
+from services.kg.settle.stated import stated
 from services.kg.settle.wording import NEGATED, Wording
 
 __all__ = ["settle"]
@@ -29,10 +29,7 @@ def settle(
     if not outcomes or any(one.status != "ok" or one.function is None for one in outcomes):
         return None
     query = " ".join(question.lower().replace("’", "'").split())
-    # A second statement goes on from the first: the lead of the team that owns it.
-    last = outcomes[-1]
-    is_whole = len(outcomes) == 1 or (len(outcomes) == 2 and GOING_ON.search(last.source) is not None)
-    if by_rules and is_whole and (answer := stated(query, last, lexicons)) is not None:
+    if by_rules and (answer := stated(query, outcomes, lexicons)) is not None:
         return KgSettled(answer=answer, rule="value", inputs=tuple(one.source.strip() for one in outcomes))
     if NEGATED.search(query):
         return None

@@ -74,17 +74,16 @@ def fact_of(query: str, outcome: Outcome, lexicons: Mapping[str, Lexicon]) -> Fa
         return None
     name = outcome.entities[0].name.lower().strip()
     spoken = _spoken(query, name)
-    at = position_of(query, spoken)
     lexicon = lexicons[function.domain]
     raw, key = _value(outcome, function, lexicon)
     value = typed(raw)
     measure = measure_of(lexicon, function, key)
-    if at is None or value is None or measure is None or not measure.needed.search(query):
+    if spoken is None or value is None or measure is None or not measure.needed.search(query):
         return None
     if not _rows_as_meant(outcome, function, lexicon, query):
         return None
     shape = outcome.source.lower().replace(f'"{name}"', '"*"').replace(f"'{name}'", "'*'")
-    return Fact(name, spoken, at, value, measure, shape, outcome, key)
+    return Fact(name, *spoken, value, measure, shape, outcome, key)
 
 
 def is_harmless(note: str) -> bool:
@@ -177,13 +176,15 @@ def typed(raw: Any) -> Value | None:
     return None
 
 
-def _spoken(query: str, name: str) -> str:
-    """The longest run of a name's words that the question has, beginning or ending it: Tern of MV Tern; else empty."""
+def _spoken(query: str, name: str) -> tuple[str, int] | None:
+    """The longest run of a name's words, from its beginning or to its end, that the question has: Tern of MV Tern.
+
+    With where it stands; None where the question has none.
+    """
     words = name.split()
     parts = (" ".join(part) for size in range(len(words), 0, -1) for part in (words[:size], words[-size:]))
-    return next(
-        (one for one in parts if len(one) >= MIN_SPOKEN or one == name if position_of(query, one) is not None), ""
-    )
+    parts = (one for one in parts if len(one) >= MIN_SPOKEN or one == name)
+    return next(((one, at) for one in parts if (at := position_of(query, one)) is not None), None)
 
 
 def position_of(query: str, name: str) -> int | None:

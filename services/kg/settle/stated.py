@@ -1,7 +1,7 @@
 """What one statement says, where rules have read every word of the question: a value, or those of its rows."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from services.kg.generate.rules.lexicon import Lexicon
 from services.kg.language.catalogue import Key
@@ -12,20 +12,24 @@ from services.kg.settle.wording import AUXILIARY, NEGATED
 from services.kg.verbalize import key_of, value_text
 
 # The group of the most rows, in a program.
-LARGEST = re.compile(r"\bgroup\(\w+\)\[:1\]$")
+_LARGEST = re.compile(r"\bgroup\(\w+\)\[:1\]$")
 # Rows of the statement before, by one of their keys, in a program.
-GOING_ON = re.compile(r'\*\["(\w+)"\]')
+_GOING_ON = re.compile(r'\*\["(\w+)"\]')
 
 
-def stated(query: str, outcome: Outcome, lexicons: Mapping[str, Lexicon]) -> str | None:
+def stated(query: str, outcomes: Sequence[Outcome], lexicons: Mapping[str, Lexicon]) -> str | None:
     """The answer that a statement of rules is; None where it shows several keys, or says no yes or no that is asked.
 
-    Rules that read a domain by its catalogue leave no word of the question over, so that what they look up is what it
-    asks. Those of bundled domains, which have readings, look up more than that.
+    It may go on from another one: the lead of the team that owns it. Rules that read a domain by its catalogue leave no
+    word of the question over, so that what they look up is what it asks. Those of bundled domains, which have readings,
+    look up more than that.
     """
-    function = outcome.function
+    *others, outcome = outcomes
+    function, keys = outcome.function, _GOING_ON.findall(outcome.source)
+    if len(others) > 1 or (others and not keys):
+        return None
     # Whose rows it goes on from is noted.
-    earlier = tuple(f"{key}: " for key in GOING_ON.findall(outcome.source))
+    earlier = tuple(f"{key}: " for key in keys)
     if not all(is_harmless(note) or note.startswith(earlier) for note in outcome.notes):
         return None
     if function is None or lexicons[function.domain].words.guided:
@@ -36,7 +40,7 @@ def stated(query: str, outcome: Outcome, lexicons: Mapping[str, Lexicon]) -> str
         key = Key("", "integer") if counted or not outcome.shown else key_of(outcome, outcome.shown[-1])
         return None if whether or key.kind == "date" else value_text(key, outcome.value)
     # "Which host had the most incidents": the group, and not how many it has.
-    shown = outcome.shown[:1] if LARGEST.search(outcome.source) else outcome.shown
+    shown = outcome.shown[:1] if _LARGEST.search(outcome.source) else outcome.shown
     if len(shown) != 1 or not 1 <= outcome.total <= MAX_LIST or len(outcome.rows) != outcome.total:
         return None
     key = key_of(outcome, shown[0])

@@ -166,13 +166,10 @@ def _date_conditions(roles: Roles) -> list[Condition]:
 
     Several times that are not the two ends of a span are a doubt.
     """
-    tokens, question = roles.tokens, roles.tokens.question
+    tokens = roles.tokens
     dates = [key for key in roles.dated if roles.function.key(key).kind == "date"]
-    times = [
-        (one.text, place)
-        for one in question.times
-        if tokens.free(place := tokens.place_of(one.start, one.start + len(one.text))) and not _is_of_key(roles, place)
-    ]
+    said = tokens.times().items()
+    times = [(text, place) for place, text in said if tokens.free(place) and not _is_of_key(roles, place)]
     if not dates or not times or all(text.isdigit() for text, _ in times):
         return []
     (first, place), *others = times
@@ -231,7 +228,7 @@ def _never_conditions(roles: Roles) -> list[Condition]:
 def months_alone(tokens: Tokens) -> Iterator[Range]:
     """Months of no year, which nothing narrows rows by: "opened in May"; June of "the age of June" may be a name."""
     question = tokens.question
-    times = [tokens.place_of(one.start, one.start + len(one.text)) for one in question.times]
+    times = tokens.times()
     for place in (Range(index, index + 1) for index in range(tokens.count)):
         text, before = tokens.text_of(place), tokens.word_before(place)
         if text.lower() not in MONTH_NAMES or text.islower() or before not in english().before_months:

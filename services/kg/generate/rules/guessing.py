@@ -169,7 +169,7 @@ def _tokens(lexicon: Lexicon, question: Question, values: Values) -> Tokens:
     tokens.take(*tokens.find_all(times))
     tokens.take(*(number.place for number in tokens.numbers))
     # March is no slip for Marc in "on 21 March".
-    tokens.take(*(tokens.place_of(one.start, one.start + len(one.text)) for one in question.times))
+    tokens.take(*tokens.times())
     return tokens
 
 

@@ -198,6 +198,10 @@ class Tokens:
         """The names that stand there, perhaps of several kinds."""
         return [one for one in self.question.spots if self.place_of(one.start, one.end) == place]
 
+    def times(self) -> dict[Range, str]:
+        """The phrases of the question that are times, by their places in order."""
+        return {self.place_of(one.start, one.start + len(one.text)): one.text for one in self.question.times}
+
     def place_of(self, start: int, end: int) -> Range:
         """The words within these characters."""
         place = self._range(start, end)
