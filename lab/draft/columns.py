@@ -8,6 +8,8 @@ from typing import Any, Literal
 from lab.draft.headers import abbreviated, column_name
 from lab.draft.vocabulary import (
     DOERS,
+    compounds,
+    currency,
     deeds,
     english_of,
     measures,
@@ -31,6 +33,7 @@ ColumnTransform = DateOrder | Literal["amount"]
 NUMERIC = ("integer", "bigint", "number")
 # Units of what lasts.
 LASTING = ("minutes", "hours", "days")
+MILLISECONDS = "ms"
 
 # A column of more values, or of more values a row, does not sort rows, and no question is searched for them.
 MOST_SORTS = 300
@@ -45,6 +48,8 @@ MOST_PERSONS = 0.8
 _KEYS = ("id", "key", "code", "slug", "uuid", "symbol")
 NUMBERED = (*_KEYS, "no", "nr", "number")
 _OF_DAY = re.compile(r"(?:[01]?\d|2[0-3]):[0-5]\d(?::[0-5]\d)?")
+# What asks for a flag `pets_ok`.
+_PERMITS = ("{}", "(allow|take|accept) {}", "{} (is|are) (allowed|accepted)")
 YEAR = re.compile(r"1\d{3}|20\d{2}")
 _PERSON = re.compile(r"[^\W\d_][\w.'’-]*(?: [^\W\d_][\w.'’-]*){1,3}")
 
@@ -102,18 +107,27 @@ class Column:
         return self._last == "year" and self.type == "integer" and not self._is_rate
 
     @property
+    def made(self) -> bool:
+        """Whether its dates or years are those of the things' beginning."""
+        dated = self.type == "date" or self.year or self._last in words_of_names("done")
+        return dated and not words_of_names("beginnings").isdisjoint(self.name.split("_"))
+
+    @property
     def birth(self) -> bool:
         """Whether its dates are births."""
         return self.type == "date" and not words_of_names("births").isdisjoint(self.name.split("_"))
 
     @property
     def unit(self) -> str:
-        return str(self._unit.get("unit", ""))
+        unit = str((self._unit or self._leading).get("unit", ""))
+        if self._is_rate and self.numeric and (spent := currency(self._rated.rpartition("_")[2])):
+            return f"{spent} per {self._last}"
+        return unit
 
     @property
     def unit_words(self) -> list[str]:
         """The words for its unit."""
-        return words_of_unit(self._unit)
+        return words_of_unit(self._unit or self._leading)
 
     @property
     def adjectives(self) -> dict[str, list[str]]:
@@ -137,6 +151,8 @@ class Column:
             # "A kilo", of euros a kilo.
             base = _alternatives(words_of_unit(units().get(self._last, {})) or [self._last])
             words += [f"(a|an|per|each|by the) ({base})"] if self.numeric and base else []
+            # "How many hours does she work", of `hours_per_week`.
+            words += [self._rated] if self._rated in units() else []
         if self.key_type == "percent":
             noun = self.key.replace("_", " ")
             words += [f"{noun} (content|percentage|percent|share|rate)", f"percentage of {noun}"]
@@ -146,9 +162,15 @@ class Column:
             # "Who works remotely", of a flag `remote`.
             adverb = [f"{self.key}ly"] if f"{self.key}ly" in usual_words() else []
             words += [verb] if (verb := verb_of(self.key)) else adverb
+            front, _, last = self.name.rpartition("_")
+            words += [one.format(front.replace("_", " ")) for one in _PERMITS] if front and last == "ok" else []
             # "Which depots accept glass", of a flag `accepts_glass`.
             deed, _, thing = self.name.partition("_")
             words += [f"{verb} {thing}".replace("_", " ")] if thing and (verb := singular(deed)) != deed else []
+        if self._last == "yr":
+            words.append(f"{self.name.removesuffix(self._last).replace('_', ' ')}year")
+        if self._last in ("no", "nr") and not self._unit:
+            words.append(f"{self.name.removesuffix(self._last).replace('_', ' ')}number")
         if self.type == "date" and self.key.endswith("_date"):
             words.append(self.key.removesuffix("_date").replace("_", " "))
         if self.type == "date" and (verb := verb_of(self.key)):
@@ -167,7 +189,7 @@ class Column:
             return [self.header.casefold()]
         written = abbreviated(self.header)
         if not written:
-            return []
+            return compounds(self.key)
         if self._unit:
             written = written.removesuffix(f"_{self._last}")
         letters = written.split("_")
@@ -193,7 +215,12 @@ class Column:
             words.append(self.measured.replace("_", " "))
         elif verb := verb_of(last):
             # "Tickets were sold", "dogs are allowed", "which trails allow dogs", "how many people did we rescue".
-            words += [f"{noun} (is|are|was|were) ={last}", f"({verb}|={last}) {noun}"]
+            how = [f"how (is|are|was|were|did) ... {verb}"] if noun == "how" else []
+            words += [
+                *how,
+                f"{noun} (is|are|was|were) ={last}",
+                f"({verb}|={last}) (the|any|their|its|his|her|our)~ {noun}",
+            ]
             words += [f"how many {noun} ... {verb}"] if self.numeric else [f"={last} (for|in|to|at|with) {noun}"]
         return words
 
@@ -219,7 +246,7 @@ class Column:
         """The part of its key that names what is measured: price of price_eur_per_kg, battery of battery_mah."""
         base = self.key.partition("_per_")[0]
         front, _, last = base.rpartition("_")
-        short = len(last) <= MAX_UNIT and last not in words_of_names("vague")
+        short = len(last) <= MAX_UNIT and last not in words_of_names("vague") and last not in measures()
         return front if front and self.numeric and not self.numbered and (last in units() or short) else base
 
     @property
@@ -242,15 +269,19 @@ class Column:
         of = [self.name.removesuffix("_since").replace("_", " ")] if self.name.endswith("_since") else []
         # "How many people were evacuated", of a number `evacuated`.
         people = ["people", "person"] if self.numeric and verb_of(self.key) else []
+        # "How long was it in the tank", of `days_in_tank`.
+        spent = [one for one in self.name.split("_")[1:] if one not in words_of_names("joints")]
         # "Which bugs were fixed", of a number `fixed_bugs`.
         verb = verb_of(self.key.partition("_")[0]) if self.numeric and "_" in self.key else ""
         called = ["=called"] if self._last in ("name", "nickname") else []
         # "How much does it cost a month", of a `monthly_cost`.
-        period = period_of(self.key.partition("_")[0])
+        first = self.key.partition("_")[0]
+        period = period_of(first) or (first if first in words_of_names("spans") and self.numeric else "")
         every = [f"(a|per|each|every) {period}"] if period else []
         # "Which depots are open on Sundays", of a flag `sunday_opening`.
         deed = ["open"] if self.offered and self._last == "opening" else []
-        return [*self._phrases.get("also", []), *of, *people, *([verb] if verb else []), *called, *every, *deed]
+        beside = [*of, *people, *([verb] if verb else []), *called, *every, *deed]
+        return [*self._phrases.get("also", []), *beside, *(spent if self._leading else [])]
 
     @property
     def _phrases(self) -> dict[str, list[str]]:
@@ -259,9 +290,17 @@ class Column:
             # "When was it released", of a `release_date`.
             of_deed = (phrases for one in (front, f"{front}d", f"{front}ed") if (phrases := phrases_of(one)))
             return {**phrases_of("date"), **next(of_deed, {})}
+        if self.type == "text" and "_" in self.key and verb_of(self.key.rpartition("_")[2]):
+            # How a thing was acquired is not when.
+            return {}
         lasts = self.unit in LASTING
+        if self.unit == MILLISECONDS:
+            return measures()["latency"]
         if lasts and self.measured == "length":
             return measures()["duration"]
+        if self._rated in units():
+            # More hours a week are not longer.
+            return {}
         of_itself = phrases_of(self.measured, of_persons=self._of_persons)
         return of_itself or (measures()["lasting"] if lasts else {})
 
@@ -310,6 +349,19 @@ class Column:
         is_none = before == "the" or (last == self._last and before in units())
         unit = unit_of_words(self._last, self.name.split("_"))
         return unit if self.numeric and not self._is_rate and not is_none else {}
+
+    @property
+    def _leading(self) -> dict[str, Any]:
+        """The unit of its numbers where its name begins with that of a time: minutes_down, days_in_tank."""
+        first, _, rest = self.name.partition("_")
+        unit = units().get(first, {})
+        lasts = unit.get("unit") in LASTING and len(first) > MAX_UNIT
+        return unit if rest and lasts and self.numeric and not self._unit and not self._is_rate else {}
+
+    @property
+    def _rated(self) -> str:
+        """What is told for one of the last word of a rate: price_eur of price_eur_per_kg."""
+        return self.name.rpartition("_per_")[0] if self._is_rate else ""
 
     @property
     def _is_rate(self) -> bool:

@@ -228,7 +228,7 @@ def _key(table: CsvTable, column: Column) -> Key:
         label=f"{column.key.replace('_', ' ')} time" if column.of_day and "time" not in column.key else "",
         kind=table.name if named else "",
         id=f"_{table.name}" if named else "",
-        spell="age" if table.of_persons and column.birth else "plain" if column.year else "",
+        spell="age" if column.birth else "plain" if column.year else "",
         alias="" if named else _alias(column),
     )
 

@@ -2,7 +2,7 @@
 
 import re
 
-from lab.draft.vocabulary import abbreviations
+from lab.draft.vocabulary import abbreviations, currency
 from services.kit.text.folding import UNDECOMPOSED, without_accents
 from services.kit.text.vocabulary import SYMBOLS
 
@@ -16,6 +16,11 @@ _CURRENCIES = {sign: SYMBOLS[sign] for sign in "£$€"}
 _BY = re.compile(rf"([{''.join(_CURRENCIES)}]) ?/ ?(?=[a-z])")
 # What a header says of a flag.
 _EITHER = re.compile(r"\b(?:y ?/ ?n|yes ?/ ?no)\b\W*$", re.IGNORECASE)
+# The ends of a scale: `Taste score (1-10)`.
+_SCALE = re.compile(r"\(\s*(?:\d+\s*(?:-|–|to)|/|out of)\s*\d+\s*\)", re.IGNORECASE)
+# `cost_usd_month`, `rent_eur_pcm`.
+_PERIODS = {"pcm": "month", "pm": "month", "p_m": "month", "pa": "year", "p_a": "year", "pw": "week", "p_w": "week"}
+_PERIOD = re.compile(rf"_([a-z]+)_(day|week|month|year|person|{'|'.join(_PERIODS)})$")
 # "Cost/yr".
 _EVERY = re.compile(r"/ ?(?=(?:day|head|hour|hr|mo|month|night|person|week|wk|year|yr)\b)", re.IGNORECASE)
 # "Inspection #", "Order №", "N° client".
@@ -40,7 +45,11 @@ def identifier(text: str) -> str:
 
 def column_name(header: str) -> str:
     """The name of a column in the graph: `date_of_birth` of `D.O.B.`, `paid` of `Paid (Y/N)`."""
-    return without_abbreviations(_EVERY.sub(" per ", _EITHER.sub("", header)))
+    name = without_abbreviations(_EVERY.sub(" per ", _SCALE.sub("", _EITHER.sub("", header))))
+    match = _PERIOD.search(name)
+    if match is None or not currency(match[1]):
+        return name
+    return f"{name[: match.start()]}_{match[1]}_per_{_PERIODS.get(match[2], match[2])}"
 
 
 def without_abbreviations(text: str) -> str:

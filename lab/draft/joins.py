@@ -95,7 +95,9 @@ def _by_role(column: Column, table: CsvTable, named: Sequence[CsvTable]) -> CsvT
     Small numbers are keys of any table, so it is the column's own table, or the only one of people.
     """
     role = column.name.removesuffix("_id").rpartition("_")[2]
-    if not column.keyed or column.type != "integer":
+    is_person = role in words_of_names("persons") and column.type == "integer"
+    telling = column.keyed or (is_person and min(map(int, column.values)) > table.rows)
+    if not telling or column.type != "integer":
         return None
     fitting = [one for one in named if _held(column, _key(one)) >= SHARED]
     if role in words_of_names("sides") and len(others := [one for one in fitting if one is not table]) == 1:

@@ -8,7 +8,7 @@ from lab.draft.columns import Column, verb_of
 from lab.draft.headers import identifier
 from lab.draft.joins import child_of, sorts_behind
 from lab.draft.table import CsvTable
-from lab.draft.vocabulary import phrases_of, plural, singular, words_of_names
+from lab.draft.vocabulary import compounds, measures, phrases_of, plural, singular, words_of_names
 from services.kg.generate.rules.inflection import inflections
 
 # The only one of these that a thing has is its size, if no other column is.
@@ -68,6 +68,10 @@ def _of_columns(tables: Sequence[CsvTable]) -> dict[str, KeyWords]:
             if column is table.label and (idle := [*column.idle, *phrases_of(table.noun).get("also", [])]):
                 entries.setdefault(column.key, KeyWords(also=list(dict.fromkeys(idle))))
             named = column is table.label or (table.names_things and column.name == table.id)
+            if column.key == table.noun and named and column is not table.label:
+                # Which incidents are meant, and not their numbers.
+                words = [f"{table.noun} {one}" for one in ("number", "code", "id")]
+                entries.setdefault(column.key, KeyWords(words=words, only=True))
             if named or table.join_of(column) is not None:
                 continue
             units = [*(entries[column.key].unit if column.key in entries else ()), *column.unit_words]
@@ -78,7 +82,11 @@ def _of_columns(tables: Sequence[CsvTable]) -> dict[str, KeyWords]:
                 own = column.key == table.noun and (table.names_things or column.counts)
                 words = [f"{table.noun} number", f"number of {table.noun}"] if own else words
                 more, less = _adjectives(column, table)
-                entries[column.key] = KeyWords(column, words, column.idle, why, own, more, less)
+                idle = column.idle
+                if _is_joining(column, table):
+                    # "When did she join the school", of a `start_date`.
+                    words, idle = [*words, *measures()["joined"]["words"]], [*idle, *measures()["joined"]["also"]]
+                entries[column.key] = KeyWords(column, words, idle, why, own, more, less)
             entries[column.key].unit = list(dict.fromkeys(units))
     return entries
 
@@ -88,9 +96,23 @@ def _adjectives(column: Column, table: CsvTable) -> tuple[list[str], ...]:
     more, less = column.adjectives.get("more", []), column.adjectives.get("less", [])
     if column is _size(table):
         more, less = [*more, "large", "big"], [*less, "small"]
+    if not column.made and any(one.made for one in table.columns):
+        # The older of two clocks is the one that was made before the other, whenever they were acquired.
+        more, less = [one for one in more if one != "new"], [one for one in less if one != "old"]
+    if _is_joining(column, table):
+        # Whoever has been there longest came first, whatever else is told in hours.
+        less = list(dict.fromkeys((*less, "long")))
+    elif any(_is_joining(one, table) for one in table.columns):
+        more = [one for one in more if one != "long"]
     measured = {one.key for one in table.columns if one.numeric} & {"area", "size"} - {column.key}
     sizes = frozenset(("large", "big", "small")) if measured and column.key in _COUNTS_OF_SIZE else frozenset()
     return tuple([one for one in adjectives if one not in sizes] for adjectives in (more, less))
+
+
+def _is_joining(column: Column, table: CsvTable) -> bool:
+    """Whether it says since when people are there."""
+    dated = table.of_persons and column.type == "date"
+    return dated and not words_of_names("joining").isdisjoint(column.key.split("_"))
 
 
 def _size(table: CsvTable) -> Column | None:
@@ -138,7 +160,9 @@ def _of_joins(table: CsvTable, tables: Sequence[CsvTable], nouns: Mapping[str, s
     keys = Counter(column.key for column in (*table.columns, *(one for some in behind for one in some.values())))
     for join, sorts in zip(table.joins, behind, strict=True):
         phrases = phrases_of(join.role)
-        verbs, also = phrases.get("words", []), phrases.get("also", [])
+        deed = verb_of(join.role.removesuffix("_by")) if join.role.endswith("_by") else ""
+        verbs, also = phrases.get("words", []) or ([deed] if deed else []), phrases.get("also", [])
+        verbs = [*verbs, *compounds(join.role)]
         if table.of_persons:
             also = list(dict.fromkeys((*also, "work")))
         if join.table == table.name:
@@ -146,6 +170,10 @@ def _of_joins(table: CsvTable, tables: Sequence[CsvTable], nouns: Mapping[str, s
         if verbs or also:
             yield join.role, KeyWords(words=verbs, also=also)
         child = child_of(table, join)
+        if join.role in (join.table, nouns[join.table]):
+            # "Which pet had it", of visits of an animal.
+            called = next(one.nouns for one in tables if one.name == join.table)
+            yield join.role, KeyWords(words=[one for one in called if one not in ("person", "people")])
         if join.role in (join.table, nouns[join.table]) and (idle := [*verbs, *phrases_of(child).get("also", [])]):
             for key in (f"{child}_count", identifier(plural(child))):
                 yield key, KeyWords(also=idle)
@@ -165,4 +193,4 @@ def _is_of_its_like(column: Column, table: CsvTable) -> bool:
 
 def _of_its_like(verbs: Iterable[str]) -> list[str]:
     """The words for one of a thing's like: "who manages Anna", since the verb alone may mean whom Anna manages."""
-    return [f"who {one}" for one in verbs]
+    return [f"(who|what) {one}" for one in verbs]

@@ -69,7 +69,10 @@ class CsvTable:
         persons = ("person", "people") if self.of_persons else ()
         # "How often has it erupted" counts eruptions.
         verbs = deeds(self.noun) if self.noun.endswith(("ion", "ing")) else []
-        nouns = (self.noun, singular(label), self.domain_noun, *persons, *verbs, *self.synonyms)
+        # Pets, of what has a `pet_name`.
+        front, _, last = label.rpartition("_")
+        called = [front] if last in NAMES and front not in words_of_names("adjectives") else []
+        nouns = (self.noun, singular(label), *called, self.domain_noun, *persons, *verbs, *self.synonyms)
         return list(dict.fromkeys(one.replace("_", " ") for one in nouns if one))
 
     @property

@@ -163,12 +163,13 @@ def _key(table: CsvTable, rows: Sequence[Sequence[str]], headers: Sequence[str])
 
 def _label(table: CsvTable) -> Column | None:
     texts = [column for column in table.columns if column.type == "text" and not column.code]
+    # Values that are mostly different: no shift Early, Late or Night, and no surface of a road.
+    different = [one for one in texts if len(one.values) > 0.5 * table.rows]
     for name in NAMES:
-        for column in texts:
+        for column in different:
             if column.name in (name, f"{table.name}_{name}"):
                 return column
-    # A column called a name, a title or as the table, whose values are mostly different: no shift Early, Late or Night.
-    different = [one for one in texts if len(one.values) > 0.5 * table.rows]
+    # A column called a name, a title or as the table.
     called = (one for one in different if one.name == table.name or one.name.split("_")[-1] in NAMES)
     # Things without a name have that of their key: order 1005, invoice 2024-17.
     key = _single_key(table)

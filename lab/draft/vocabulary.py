@@ -78,6 +78,26 @@ def english_of(forms: Iterable[str]) -> list[str]:
     return [one for one in forms if one in usual_words()] or forms
 
 
+def compounds(name: str) -> list[str]:
+    """A name with a word that is two usual ones apart: on call of `oncall`; none where it has none."""
+    words = name.split("_")
+    for number, word in enumerate(words):
+        halves = ((word[:at], word[at:]) for at in range(2, len(word) - 2))
+        parts = [one for one in halves if word not in usual_words() and usual_words().issuperset(one)]
+        if len(parts) == 1:
+            return [" ".join((*words[:number], *parts[0], *words[number + 1 :]))]
+    return []
+
+
+def currency(word: str) -> str:
+    """The currency that a word is; empty for other units."""
+    unit = units().get(word, {})
+    own = str(unit.get("unit", ""))
+    if unit.get("type") == "money":
+        return "USD"
+    return own if len(own) == len("USD") and own.isupper() and own.isalpha() else ""
+
+
 @cache
 def _synonyms() -> list[list[str]]:
     groups = cast(list[str], Folder(files("lab.draft")).content("synonyms.yaml").data)

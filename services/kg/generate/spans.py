@@ -80,14 +80,17 @@ class Spotter:
         for stretch in _stretches(query):
             stretches.setdefault(normalise(stretch.text), []).append(stretch)
         stretches.pop("", None)
-        kinds = self.catalogue.domains[domain].kinds
+        own = self.catalogue.domains[domain]
+        kinds = own.kinds
         with self.engine.connect() as connection:
             rows = connection.execute(_NAMES, {"kinds": list(kinds), "norms": list(stretches)}).all()
         spots = [
             replace(one, kind=kind, weight=float(weight or 0))
             for kind, norm, weight in rows
             for one in stretches[norm]
-            if one.quoted or (_can_be_name(one, kinds[kind].rules) and not _is_amount(query, one))
+            if one.quoted
+            or (not own.bundled and _is_written_as_name(query, one))
+            or (_can_be_name(one, kinds[kind].rules) and not _is_amount(query, one))
         ]
         return _apart(spots)
 
@@ -105,6 +108,12 @@ def _apart(spots: Iterable[Spot]) -> list[Spot]:
         if all(other.place == one.place and other.kind != one.kind for other in overlapping):
             chosen.append(one)
     return sorted(chosen, key=lambda spot: (spot.start, -spot.weight))
+
+
+def _is_written_as_name(query: str, stretch: Spot) -> bool:
+    """Whether a stretch of several words has capitals behind one that has none: "longer than Sunday Best"."""
+    words = [word[:1].isupper() for word in stretch.text.split()]
+    return len(words) > 1 and all(words) and query[: stretch.start].rpartition(" ")[0].rpartition(" ")[2].islower()
 
 
 def _can_be_name(stretch: Spot, rules: NameRules) -> bool:

@@ -16,6 +16,9 @@ _LARGEST = re.compile(r"\bgroup\(\w+\)\[:1\]$")
 # Rows of the statement before, by one of their keys, in a program.
 _GOING_ON = re.compile(r'\*\["(\w+)"\]')
 
+# What asks for more than one day.
+_SEVERAL = re.compile(r"\b(?:dates|days|all|each|every|list)\b")
+
 
 def stated(query: str, outcomes: Sequence[Outcome], lexicons: Mapping[str, Lexicon]) -> str | None:
     """The answer that a statement of rules is; None where it shows several keys, or says no yes or no that is asked.
@@ -46,6 +49,9 @@ def stated(query: str, outcomes: Sequence[Outcome], lexicons: Mapping[str, Lexic
     key = key_of(outcome, shown[0])
     values = [row.get(key.name) for row in outcome.rows]
     if None in values or (whether and (key.kind != "flag" or len(values) > 1 or NEGATED.search(query))):
+        return None
+    if key.kind == "date" and (query.startswith("how old") or (len(values) > 1 and not _SEVERAL.search(query))):
+        # An age is no day, and which of several days is asked for nobody knows: "what day do we deliver to it".
         return None
     texts = list(dict.fromkeys(str(one) if key.kind == "date" else value_text(key, one) for one in values))
     return ("; " if any("," in one for one in texts) and len(texts) > 1 else ", ").join(texts) or None

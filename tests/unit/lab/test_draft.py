@@ -342,7 +342,7 @@ def test_a_wrong_setting_ends_the_command_with_its_reason(monkeypatch: pytest.Mo
         ("Start", ("September 2016", "May 2021"), ("start", "text", "", "")),
         ("Start", ("03/09/2016", "soon"), ("start", "text", "", "")),
         ("Start", ("03/09/2016", "31/02/2021"), ("start", "text", "", "")),  # no day of any month
-        ("£ per kg", ("£7.20", "£1,200"), ("price_gbp_per_kg", "number", "amount", "")),
+        ("£ per kg", ("£7.20", "£1,200"), ("price_gbp_per_kg", "number", "amount", "GBP per kg")),
         ("Cost", ("$7.20", "$12", "-"), ("cost_usd", "number", "amount", "")),
         ("Weight (kg)", ("7.5 kg", "12"), ("weight_kg", "number", "amount", "kg")),
         ("Share", ("7.5%", "12 %"), ("share_percent", "number", "amount", "")),

@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from services.kg.generate.rules.inflection import degrees, irregular
-from services.kg.generate.rules.interrogatives import asks_when
+from services.kg.generate.rules.interrogatives import WHETHER, asks_when
 from services.kg.generate.rules.phrases import compiled
 from services.kg.generate.rules.roles import Roles, subject_of
 from services.kg.generate.rules.tokens import Mention, Range
@@ -17,6 +17,8 @@ _TIME = "time"
 _PLAIN = ("year", "date", "day")
 # Keys that only places have.
 _PLACES = frozenset(("altitude", "elevation", "latitude", "town", "city", "village", "country", "address", "street"))
+# Keys of places that answer no "who".
+_SITES = _PLACES | {"county", "district", "location", "region", "state"}
 # What kinds of people are called, whatever else they are.
 _PERSON = "person"
 
@@ -42,6 +44,12 @@ def for_question_word(roles: Roles, targets: list[Mention], *, named: bool) -> l
     if figures and ((first in ("who", "where") and named) or (first == "who" and not _of_people(roles))):
         # "Who opened it" is not answered by the day, and "where was she born" by her birthplace.
         return _instead(roles, targets, [key for key in _like(roles, targets[0]) if key in _texts(roles)])
+    if first == "who" and any(key.rpartition("_")[2] in _SITES for key in keys):
+        # "Who lives there" wants no address.
+        roles.tokens.doubt = True
+    if first == "how" and roles.tokens.word(1) in WHETHER:
+        # "How does she pay" wants no sum.
+        roles.tokens.doubt |= figures
     if first == "how":
         bare = (roles.words_of(key) for key in dates if roles.function.exact_keys[key].spell != "age")
         adjectives = (one for own in bare for one in (*own.more, *own.less))
@@ -70,7 +78,7 @@ def without_company(roles: Roles, mentions: list[Mention]) -> list[Mention]:
         # "How long does it take to cook", of what has a time to prepare as well.
         roles.tokens.take(head.place)
         return others
-    if roles.tokens.word_before(head.place) not in ("which", "what"):
+    if roles.tokens.word_before(head.place) not in ("which", "what") and not roles.tokens.begins("how"):
         return mentions
     idle = roles.tokens.find(roles.words_of(head.key).also)
     described = head.key in _texts(roles)
@@ -87,6 +95,13 @@ def is_deed(roles: Roles, mention: Mention) -> bool:
     """Whether a date is mentioned by what was done then."""
     word = roles.tokens.text_of(mention.place).lower()
     return word.endswith("ed") or bool(irregular(word))
+
+
+def deeds_of_named(roles: Roles) -> list[Range]:
+    """Deeds with those who do them: "services run by Identity" asks for no runner."""
+    starts = {one.first for one in roles.tokens.names()}
+    deeds = (one.place for one in roles.mentions if roles.tokens.word(one.place.end) == "by")
+    return [one for one in deeds if one.end + 1 in starts]
 
 
 def amount_of_link(roles: Roles, names: Collection[str]) -> list[Mention]:
@@ -133,8 +148,13 @@ def _instead(roles: Roles, targets: list[Mention], keys: Sequence[str]) -> list[
     return targets
 
 
-def pronoun(roles: Roles) -> Range | None:
-    """The word "who" or "where" that stands for the rows' noun; None where none does."""
+def pronoun(roles: Roles, alone: bool) -> Range | None:
+    """The word "who" or "where" that stands for the rows' noun; None where none does.
+
+    `alone`: whether no other rows have what these are ordered by.
+    """
+    if alone and roles.tokens.begins("who") and _of_people(roles):
+        return Range(0, 1)
     keys = {word for one in roles.function.keys for word in one.name.split("_")}
     of_places = roles.tokens.word(0) == "where" and not roles.tokens.names() and not keys.isdisjoint(_PLACES)
     return person_pronoun(roles) or (Range(0, 1) if of_places and not _of_people(roles) else None)

@@ -15,6 +15,8 @@ from services.kg.language.tree import Condition, Operator
 from services.kit.text.vocabulary import MONTH_NAMES, MULTIPLES
 
 _YEAR = re.compile(r"\d{4}")
+# How keys end whose numbers name something.
+_NUMBERED = ("_no", "_nr", "_number", "_code", "_id", "extension")
 
 
 def thresholds_of(roles: Roles) -> list[Condition]:
@@ -85,6 +87,13 @@ def _bound(roles: Roles, figure: Number) -> Condition | None:
             loose = any(word in phrase for word in ("least", "at most", "no less", "no more"))
             operators: tuple[Operator, Operator] = ("gt", "ge") if more else ("lt", "le")
             return _comparison(roles, key, operators[loose], figure)
+    ends: Sequence[tuple[Operator, Sequence[str]]] = (("ge", words.or_more), ("le", words.or_less))
+    for operator, phrases in ends:
+        # "Five nights or more".
+        sign = next((one for one in roles.tokens.find(phrases) if 0 <= one.first - figure.place.end <= BESIDE), None)
+        if sign is not None and (key := _key_of(roles, figure, sign, ())):
+            roles.tokens.take(sign, figure.place)
+            return _comparison(roles, key, operator, figure)
     return None
 
 
@@ -210,9 +219,14 @@ def _never_conditions(roles: Roles) -> list[Condition]:
         place = Range(first, mention.place.end)
         if key is None or not tokens.free(place):
             continue
-        word, is_text = tokens.word(first), key.kind == "text" and key != roles.subject
-        is_unset = (key.kind == "date" and tokens.negates(first)) or (is_text and word in english().without)
-        is_none = key.kind == "integer" and word in english().none and key.name not in roles.dated
+        # A microchip's number counts nothing.
+        is_text = (key.kind == "text" or key.name.endswith(_NUMBERED)) and key != roles.subject
+        word = tokens.word(first)
+        # "Dogs that don't have a microchip" are those without one; what is not of steel may be of iron.
+        between = tokens.between(Range(first, first + 1), mention.place)
+        lacks = tokens.negates(first) and not english().having.isdisjoint(between)
+        is_unset = (key.kind == "date" and tokens.negates(first)) or (is_text and (word in english().without or lacks))
+        is_none = key.kind == "integer" and not is_text and word in english().none and key.name not in roles.dated
         if is_unset or is_none:
             # No manager Ann may be another manager.
             names = (one for one in tokens.names() if one.first >= place.end)

@@ -1,9 +1,10 @@
 """What a question asks for by its first words: a date, people, an amount, yes or no."""
 
 import re
+from collections.abc import Sequence
 
 from services.kg.generate.rules.phrases import compiled
-from services.kg.generate.rules.tokens import Tokens
+from services.kg.generate.rules.tokens import Range, Tokens
 from services.kg.generate.rules.words import english
 
 # What a question begins with that wants yes or no.
@@ -20,6 +21,13 @@ def asks_what(tokens: Tokens) -> bool:
     """Whether the question wants what something is, and no rows: "what is her email", and not "what books"."""
     contracted = tokens.word(0) in ("what's", "what’s", "whats")
     return contracted or tokens.begins("what", "is") or tokens.begins("what", "are")
+
+
+def asks_for_deeds(tokens: Tokens, nouns: Sequence[Range]) -> bool:
+    """Whether the question wants what rows do: "what do all the sponsors give us" asks for no sponsors."""
+    first = min((one.first for one in nouns), default=0)
+    does = tokens.begins("what") and tokens.word(1) in ("do", "does", "did")
+    return does and english().before_kinds.issuperset(map(tokens.word, range(2, first)))
 
 
 def asks_for_one(query: str) -> bool:

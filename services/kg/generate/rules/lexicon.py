@@ -13,7 +13,7 @@ from services.kg.generate.rules.words import KeyWords, Words, english
 from services.kg.language.catalogue import Catalogue, Domain, Function
 
 FILE = "words.yaml"
-PARTICIPLE = re.compile(r"[a-z]{2,}[^e\W\d_]ed")
+_PARTICIPLE = re.compile(r"((?:[a-z]+ )*)([a-z]{2,}[^e\W\d_])ed")
 
 
 @dataclass(eq=False)
@@ -106,9 +106,13 @@ def catalogue_words(function: Function, name: str) -> tuple[str, ...]:
     aliases = key.aliases if key else facet.aliases if facet else ()
     label = (re.sub(r"\s*\(.*?\)", "", key.label),) if key and key.label else ()
     words = [one.replace("_", " ").lower() for one in (name, *label, *aliases) if one]
-    # A key is called as what happened, `enrolled`: when did she enroll?
-    verbs = [f"({one[:-2]}|{one[:-1]})" for one in words if PARTICIPLE.fullmatch(one)]
-    return tuple(dict.fromkeys((*words, *verbs)))
+    return tuple(dict.fromkeys((*words, *(verb for one in words for verb in verbs_of(one)))))
+
+
+def verbs_of(words: str) -> tuple[str, ...]:
+    """The verb of a key that is called as what happened, `enrolled` or `first brewed`: when did she enroll?"""
+    match = _PARTICIPLE.fullmatch(words)
+    return (f"{match[1]}({match[2]}|{match[2]}e)",) if match else ()
 
 
 @cache

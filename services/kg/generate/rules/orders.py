@@ -2,7 +2,9 @@
 
 from collections.abc import Callable, Iterator
 
+from services.kg.generate.rules.answers import is_deed
 from services.kg.generate.rules.inflection import degrees
+from services.kg.generate.rules.interrogatives import asks_when
 from services.kg.generate.rules.roles import Roles
 from services.kg.generate.rules.tokens import Mention, Range, Superlative, apart
 from services.kg.generate.rules.words import english
@@ -17,10 +19,15 @@ def superlative(roles: Roles) -> Superlative | None:
     """The end of an order that the question asks for; None where it asks for none, or not by what."""
     for place, descending, keys in _extremes(roles):
         rank, rows, count = _rank(roles, place)
-        measure = _measure(roles, place)
+        # When something was last down is no question of how long.
+        measure = _measure(roles, place, beside=not keys or keys[0] not in roles.dated)
         if measure is None and not keys:
             continue
         roles.tokens.take(place, *([measure.place] if measure else []), *([count] if count else []))
+        if measure is None and keys[0] in roles.dated and _asks_for_what(roles):
+            # "The latest version to be deployed" asks for no day.
+            deeds = (one.place for one in roles.mentions if one.key == keys[0] and is_deed(roles, one))
+            roles.tokens.take(*deeds)
         by = roles.tokens.find(english().by)
         roles.tokens.take(*by)
         value = measure is not None and not by and _is_value(roles, place, measure)
@@ -28,6 +35,10 @@ def superlative(roles: Roles) -> Superlative | None:
         key = measure.key if measure else keys[0]
         return Superlative(key, descending, rank, rows, value=value, amount=amount)
     return None
+
+
+def _asks_for_what(roles: Roles) -> bool:
+    return roles.tokens.word(0) not in ("who", "where", "how") and not asks_when(roles.tokens)
 
 
 def _is_value(roles: Roles, place: Range, measure: Mention) -> bool:
@@ -53,9 +64,20 @@ def _extremes(roles: Roles) -> Iterator[tuple[Range, bool, tuple[str, ...]]]:
             extremes.setdefault(place, (descending, keys))
     for place in apart(extremes):
         # The first of "first brewed" is none.
-        if not any(place != one.place and place.within(one.place) for one in roles.mentions):
+        is_part = any(place != one.place and place.within(one.place) for one in roles.mentions)
+        if not is_part and not _is_verb(roles, place):
             descending, keys = extremes[place]
             yield place, descending, _by_deed(roles, place) if keys == roles.dated else keys
+
+
+def _is_verb(roles: Roles, place: Range) -> bool:
+    """Whether "last" is what something does: "how long did it last", "tours that last five nights or more"."""
+    if roles.tokens.text_of(place).lower() != "last":
+        return False
+    does = any(roles.tokens.word(one.end) in ("do", "does", "did") for one in roles.tokens.find_all(("how long",)))
+    before_noun = any(one.first == place.end for one in roles.tokens.find_all(roles.nouns))
+    counted = (one.place for one in roles.tokens.numbers if one.place.first == place.end)
+    return (does and not before_noun) or any(map(roles.tokens.is_read, counted))
 
 
 def _by_deed(roles: Roles, place: Range) -> tuple[str, ...]:
@@ -72,13 +94,21 @@ def _by_deed(roles: Roles, place: Range) -> tuple[str, ...]:
     return tuple(sorted(roles.dated, key=lambda key: key not in deeds))
 
 
-def _measure(roles: Roles, place: Range) -> Mention | None:
-    """The key by which is ordered: "largest population", "by area", "earns the most"."""
+def _measure(roles: Roles, place: Range, *, beside: bool = True) -> Mention | None:
+    """The key by which is ordered: "by area", or `beside` the superlative: "largest population", "earns the most"."""
     numeric = [one for one in roles.mentions if roles.numeric(one) and roles.tokens.free(one.place)]
     by = roles.tokens.find(english().by)
     for mention in numeric:
-        if any(one.end <= mention.place.end and mention.place.first - one.end <= 1 for one in by):
-            return mention
+        for one in by:
+            counted = tuple(roles.tokens.between(one, mention.place)) == _COUNTED
+            if one.end <= mention.place.end and (counted or mention.place.first - one.end <= 1):
+                roles.tokens.take(*([Range(one.end, mention.place.first)] if counted else []))
+                # The floor area is no floor.
+                compound = next((other for other in numeric if other.place.first == mention.place.end), None)
+                roles.tokens.take(*([mention.place] if compound else []))
+                return compound or mention
+    if not beside:
+        return None
     behind = next((one for one in numeric if place.leads_to(one.place)), None)
     if behind is None:
         # "The highest number of crew members", of what a column calls so.

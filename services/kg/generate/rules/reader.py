@@ -1,6 +1,5 @@
 """The readings of a question by one function of a catalogue: what each word is to it, and the program of them all."""
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -8,19 +7,18 @@ from itertools import pairwise
 
 from services.kg.generate.rules import answers
 from services.kg.generate.rules.calls import Selection, statement_of
+from services.kg.generate.rules.circumstances import take_circumstances
 from services.kg.generate.rules.figures import months_alone, thresholds_of
-from services.kg.generate.rules.interrogatives import WHETHER, asks_what, asks_when, values_may_answer
+from services.kg.generate.rules.interrogatives import WHETHER, asks_for_deeds, asks_what, asks_when, values_may_answer
 from services.kg.generate.rules.literals import Literal, literals_of, marks_of
 from services.kg.generate.rules.orders import comparative, superlative
 from services.kg.generate.rules.roles import Roles, subject_of
-from services.kg.generate.rules.sums import averaged, grouped, is_tally, total
+from services.kg.generate.rules.sums import averaged, grouped, is_money, is_spent, is_tally, reckoned, total
 from services.kg.generate.rules.tokens import BESIDE, Mention, Range, Superlative, apart_from
 from services.kg.generate.rules.trees import Name, project, query_of, where
 from services.kg.generate.rules.words import english
 from services.kg.language.tree import Aggregate, Combination, Combine, Condition, Query, Statement, Step
 
-# What we do with all of them is said in a verb and a particle.
-_MOST_WORDS = 2
 # Names that one question compares.
 MOST_NAMES = 4
 # What a reading costs beside one that says all by one call.
@@ -64,6 +62,7 @@ class Reader:
     hop: bool = False  # the names belong to the statement before
     tallied: bool = False  # whether "how many" asks for a number of each row
     cost: float = 0.0
+    own: list[Range] = field(default_factory=list)  # where the function's own words ask for rows
 
     def readings(self) -> Iterator[Reading]:
         """The readings that leave no word over; the tokens are used up."""
@@ -93,9 +92,11 @@ class Reader:
         if names is None:
             return None
         roles, tokens = self.roles, self.roles.tokens
-        if len(roles.mentions) > 1:
+        nouns, first = tokens.find(roles.nouns), roles.head()
+        if len(roles.mentions) > 1 or (nouns and first is not None and not any(map(first.overlaps, nouns))):
             # Who is named is not asked for: "in which year did Anna win", of prizes and who won them.
             tokens.take(*roles.outside_values([one.place for one in roles.mentions if one.key in names]))
+            tokens.take(*answers.deeds_of_named(roles))
         head = roles.head()
         if asks_when(tokens):
             tokens.take(*apart_from(tokens.find(english().dates), [one.place for one in roles.mentions]))
@@ -105,23 +106,24 @@ class Reader:
         subjects = names.get(roles.primary.name, []) if roles.primary is not None else []
         several = len(subjects) > 1
         one_thing = len(subjects) == 1 and roles.function.pair is None and not self._is_second
-        if order is not None and one_thing and tokens.word(0) in ("which", "what", "who"):
+        if order is not None and one_thing and tokens.word(0) in ("which", "what", "who", "when"):
             # Of one thing that is named none is the first.
             return None
         operator, signs = self._operator()
         measures = (order.key,) if order and several else comparative(roles) if several else ()
         tokens.take(*signs)
         counting = tokens.find(english().count)
-        average = averaged(roles)
+        average = averaged(roles) or reckoned(roles)
         targets, counted = self._targets(counting)
         targets = targets or answers.amount_of_link(roles, names) or answers.superior_key(roles, names)
         targets = average or answers.for_question_word(roles, targets, named=bool(subjects))
         ordered = [order.key] if order else list(measures)
         roles.take_idle([*(one.key for one in targets), *ordered, *names, roles.subject.name])
         aggregate = total(roles, targets) if order is None else None
-        if not aggregate and order is None and self._adds_up(targets) and is_tally(roles, targets, thresholds):
+        tallied = (self._adds_up(targets) and is_tally(roles, targets, thresholds)) or is_spent(roles, targets)
+        if not aggregate and order is None and tallied:
             aggregate = "sum"
-        nouns = [*tokens.find(roles.nouns), *roles.classes]
+        nouns = [*self.own, *tokens.find(roles.nouns), *roles.classes]
         tokens.take(*nouns)
         roles.take_apposed(names)
         tokens.take(*tokens.find(english().every), *tokens.find(english().together))
@@ -130,15 +132,19 @@ class Reader:
         literals = marks_of(roles, targets)
         unnamed = literals_of(roles, targets)
         self.cost += LITERAL * len(unnamed)
-        pronoun = answers.pronoun(roles)
+        pronoun = answers.pronoun(roles, self._alone(order.key) if order else False)
         if pronoun is not None and not subjects and not nouns and (order is not None or not targets):
             nouns, head = [pronoun], pronoun
         group = grouped(roles, targets, nouns) if head is not None and order is None and not subjects else ()
-        _take_circumstances(roles, nouns, ordered)
+        take_circumstances(roles, nouns, ordered)
         # The salaries of 2018 are not those of whoever started then.
         figures = bool(aggregate) or order is not None or counted or any(map(roles.numeric, targets))
         tokens.doubt |= figures and bool(roles.assumed) and not roles.is_of_rows(roles.assumed)
         tokens.doubt |= any(map(tokens.free, months_alone(tokens)))
+        # "List the theatre trips" wants no kilometres of their round trips.
+        tokens.doubt |= (
+            tokens.begins("list") and roles.classes.keys() >= set(nouns) and any(map(roles.numeric, targets))
+        )
         # "Other than oaks" are not oaks.
         tokens.doubt |= not all(map(tokens.is_read, tokens.find_all(english().excluding)))
         if tokens.doubt or tokens.unread() or (operator and not several) or not self._listed(targets):
@@ -172,9 +178,11 @@ class Reader:
         projection = self._projection(parse)
         if projection is None:
             return None
-        if parse.counted and roles.counts_joined():
-            return None
         keys, rows, aggregate = projection
+        if rows and not keys and asks_for_deeds(tokens, parse.nouns):
+            return None
+        if roles.means_joined(keys):
+            return None
         if roles.negated and (self._is_second or parse.names or (keys and not (aggregate or parse.group))):
             # Who owns what is no bakery may own a bakery too.
             return None
@@ -253,8 +261,7 @@ class Reader:
         if not rows or parse.counted or not tokens.begins("how", "much"):
             return keys, rows, parse.aggregate
         # "How much did Ann claim" wants no claim, but what it came to.
-        money = (key for key in roles.function.keys if key.kind == "money" or re.fullmatch("[A-Z]{3}", key.unit))
-        keys = [key.name for key in money if not keys or key.name in keys]
+        keys = [one.name for one in roles.function.keys if is_money(one) and (not keys or one.name in keys)]
         if len(keys) != 1:
             return None
         whole = not parse.subjects and bool(tokens.find_all(english().total))
@@ -281,8 +288,11 @@ class Reader:
         # "The score of the Oak in 2021" is that of a check, which nobody calls by its number.
         own = bool(keys) and not keys[0].startswith(tuple(f"{name}_" for name in parse.names))
         of_named = bool(parse.names) and alone and (self.tallied or (own and roles.nameless))
-        linked = (bool(keys) and self._happened(parse)) or deed or of_named
-        extreme = order is not None and (order.value or selection.summed) and self._alone(order.key)
+        # "What beer did Ann buy", of orders and who bought.
+        done = bool(keys) and any(one.key in parse.names and one.key not in keys for one in roles.mentions)
+        linked = (bool(keys) and self._happened(parse)) or deed or of_named or done
+        dated_end = asks_when(roles.tokens) and bool(parse.names)
+        extreme = order is not None and (order.value or selection.summed or dated_end) and self._alone(order.key)
         return linked or extreme or (alone and bool(selection.aggregate or dated or parse.group))
 
     def _names(self) -> dict[str, list[Name]] | None:
@@ -296,6 +306,7 @@ class Reader:
             if not own and answers.person_pronoun(roles) is None and not answers.amount_of_link(roles, names):
                 return None
             self.cost += SECOND
+            self.own = [one for one in own if names and roles.opens(one)]
             roles.tokens.take(*own)
         return {**names, **self.bound}
 
@@ -342,6 +353,8 @@ class Reader:
             targets.append(mention)
         others = [one for one in counting if tokens.free(one)]
         tokens.take(*others)
+        # The town of the owner of a thing is one key.
+        targets = [one for one in targets if not any(other.key.startswith(f"{one.key}_") for other in targets)]
         return targets, counted or bool(others)
 
     def _count_end(self, count: Range, mention: Mention) -> int:
@@ -369,21 +382,3 @@ class Reader:
             yield Reading(calls, self.cost)
         elif len(calls) == 2:
             yield Reading((Query(Combine(parse.operator, calls)),), self.cost)
-
-
-def _take_circumstances(roles: Roles, nouns: Sequence[Range], ordered: Sequence[str]) -> None:
-    """Read what is left of a question that asks no more: "in the city", "we look after"; of rows in order "grows"."""
-    tokens = roles.tokens
-    tokens.take(*tokens.find(english().aside))
-    ends = {noun.end for noun in nouns}
-    for run in tokens.unread():
-        before = tokens.word_before(run)
-        word = tokens.word(run.first)
-        ours = before in english().we and tokens.word(run.first - 2) not in english().did
-        if ours and run.end - run.first <= _MOST_WORDS and not word.endswith("ed"):
-            tokens.take(run)
-            continue
-        is_idle = before in english().may or (word.endswith("s") and run.first in ends)
-        if ordered and run.end == run.first + 1 and is_idle:
-            # "Which plane flies at the greatest height": whatever it does there.
-            tokens.take(run)

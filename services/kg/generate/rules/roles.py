@@ -1,15 +1,15 @@
 """What the words of a question are to one function: names, values, thresholds, superlatives, keys, nouns."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
 from services.kg.generate.rules.inflection import inflections
 from services.kg.generate.rules.interrogatives import asks_what, asks_when
-from services.kg.generate.rules.lexicon import Lexicon
+from services.kg.generate.rules.lexicon import Lexicon, verbs_of
 from services.kg.generate.rules.tokens import BESIDE, NEAR, Mention, Range, Tokens, apart, apart_from
 from services.kg.generate.rules.trees import Name, compared
-from services.kg.generate.rules.values import Values, condition, exact, flag_phrases, is_joint, opposite
+from services.kg.generate.rules.values import Values, condition, exact, flag_phrases, is_joint, opposite, telling_words
 from services.kg.generate.rules.words import KeyWords, english
 from services.kg.generate.spans import Spot
 from services.kg.language.catalogue import NUMERIC, Function, Key, Parameter
@@ -96,7 +96,7 @@ class Roles:
         mentions: dict[Range, Mention] = {}
         for key in self.function.keys:
             if key != self.subject and not self.words_of(key.name).only:
-                for place in self.tokens.find((key.words,)):
+                for place in self.tokens.find((key.words, *verbs_of(key.words))):
                     mentions[place] = Mention(place, key.name)
         for name in self.function.projected:
             if name == self.subject.name:
@@ -106,25 +106,14 @@ class Roles:
             for place in self.tokens.find(self._counted_noun(name)):
                 mentions.setdefault(place, Mention(place, name, counted=True))
         for key in self.function.keys:
-            if len(key.words.split()) > 1 and (spread := self._spread(key, mentions)) is not None:
+            words = key.words.split()
+            said = any(one.key == key.name for one in mentions.values()) or min(map(len, words)) < MIN_SAID
+            if len(words) > 1 and not said and (spread := self.tokens.spread(words, mentions)) is not None:
                 mentions[spread] = Mention(spread, key.name)
         # The code of "violation codes" is what the rows are called.
         larger = self.tokens.find(self.nouns)
         within = [one for one in mentions if any(one != noun and one.within(noun) for noun in larger)]
         return [mentions[place] for place in apart(mentions.keys() - set(within))]
-
-    def _spread(self, key: Key, mentions: Mapping[Range, Mention]) -> Range | None:
-        """Where the first word of a key stands whose words are said apart: "sold the fewest copies", copies sold."""
-        words = key.words.split()
-        if any(one.key == key.name for one in mentions.values()) or min(map(len, words)) < MIN_SAID:
-            return None
-        places: list[Range] = []
-        for word in words:
-            place = next(iter(apart_from(self.tokens.find((word,)), mentions)), None)
-            if place is None or (places and place.near(places[0]) > NEAR):
-                return None
-            places.append(place)
-        return places[0]
 
     def numeric(self, mention: Mention) -> bool:
         """Whether a key of numbers is mentioned."""
@@ -147,7 +136,7 @@ class Roles:
                 self.tokens.doubt = True
                 continue
             conditions.append((key.name, kept))
-            if self.opens(place):
+            if self.opens(place) or self._ends_order(place):
                 self.classes[place] = key.name
             if (beside := self._beside(place, key)) is not None and self.tokens.free(beside):
                 self.tokens.take(beside)
@@ -188,8 +177,25 @@ class Roles:
                 # Who is called a lecturer need not have the position of one.
                 for place in [one for one in self.tokens.find(phrases) if one not in taken][:1]:
                     around = (*nouns, *(one.place for one in self.mentions if one.key == key.name))
-                    if not any(map(place.overlaps, dates)) and not is_joint(self.tokens, place, around):
+                    # Programs in Go do not go.
+                    spelled = value[:1].isupper() and place.first and self.tokens.text_of(place) == value
+                    joint = not spelled and is_joint(self.tokens, place, around)
+                    if not joint and not any(map(place.overlaps, dates)):
                         claims.setdefault(place, []).append((key, value))
+        return {**self._claims_of_parts(nouns, claims), **claims}
+
+    def _claims_of_parts(self, nouns: Sequence[Range], others: Collection[Range]) -> dict[Range, list[tuple[Key, str]]]:
+        """As `_claims`, by a word that one value alone has, before what the rows are called: solar plants, Solar PV."""
+        starts = {noun.first for noun in nouns}
+        asking = self.lexicon.vocabulary | self.lexicon.fillers
+        claims: dict[Range, list[tuple[Key, str]]] = {}
+        for key in self.function.keys:
+            texts = tuple(self.values.of(self.function, key.name)) if self.words_of(key.name).open else ()
+            telling = {word: text for word, text in telling_words(texts).items() if word not in asking}
+            told = {place: text for word, text in telling.items() for place in self.tokens.find((word,))}
+            for place in apart_from(told, others):
+                if place.end in starts or self.opens(place):
+                    claims.setdefault(place, []).append((key, told[place]))
         return claims
 
     def _claimant(self, place: Range, claims: Sequence[tuple[Key, str]]) -> tuple[Key, str]:
@@ -207,12 +213,14 @@ class Roles:
         """How keys begin that rows have of the things that they are of: `staff_` of shifts."""
         return tuple(f"{one.name}_" for one in self.function.parameters if one is not self.primary)
 
-    def counts_joined(self) -> bool:
-        """Whether a value stands for the things that the rows are of: nurses of shifts, and no critical violations."""
-        starts = {noun.first for noun in self.tokens.find_all(self.nouns)}
-        return any(
-            key.startswith(self._joined_prefixes) and place.end not in starts for place, key in self.classes.items()
-        )
+    def means_joined(self, asked: Collection[str]) -> bool:
+        """Whether a value stands for the things that the rows are of: nurses of shifts, and no critical violations.
+
+        The vet who is asked for is no such thing.
+        """
+        own, starts = tuple(f"{one}_" for one in asked), {noun.first for noun in self.tokens.find_all(self.nouns)}
+        joined = {place: key for place, key in self.classes.items() if key.startswith(self._joined_prefixes)}
+        return any(place.end not in starts and not key.startswith(own) for place, key in joined.items())
 
     def _leads(self, place: Range, key: Key) -> bool:
         """Whether the word before a value is that of one end of a way: from its origin, to its destination."""
@@ -234,13 +242,20 @@ class Roles:
             if key in self.function.exact_keys:
                 idle = self.tokens.find(self.words_of(key).also)
                 words = [one for one in self.function.exact_keys[key].words.split() if len(one) >= MIN_SAID]
-                others = [one.place for one in self.mentions if one.key != key]
+                # "Toys made after 1900", of a `year_made` and a maker.
+                is_day = key in self.dated and self.tokens.word(0) != "who"
+                others = [one.place for one in self.mentions if one.key != key and not is_day]
                 self.tokens.take(*apart_from(idle, heads), *apart_from(self.tokens.find(words), [*nouns, *others]))
 
     def opens(self, place: Range) -> bool:
         """Whether the words stand where a noun does: which halogens, how many of the halogens."""
         before = (self.tokens.word(index) for index in range(place.first - 1, -1, -1))
-        return next((word for word in before if word not in ("of", "the")), "") in english().before_nouns
+        return next((word for word in before if word not in english().before_kinds), "") in english().before_nouns
+
+    def _ends_order(self, place: Range) -> bool:
+        """Whether a value stands where the noun of a superlative does: the oldest clock, and no oldest Swiss clock."""
+        others = [*self.tokens.find(self.nouns), *(one.place for one in self.mentions if one.place.first == place.end)]
+        return self.tokens.word_before(place).endswith("est") and not others
 
     def _above(self, place: Range, spots: Sequence[Spot]) -> str:
         """The parameter or key that takes a name to whom the rows report; a key's condition is added to `named`.
@@ -345,8 +360,6 @@ class Roles:
         """What is said behind the numbers of a key."""
         percent = ("percent", "per cent", "%") if key.kind == "percent" else ()
         return (*self.words_of(key.name).unit, *((key.unit,) if key.unit else ()), *percent)
-
-    # Nouns
 
     def own_words(self) -> list[Range]:
         """Where the function's own words stand; where none does, the words of the key that names its rows."""

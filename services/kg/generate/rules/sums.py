@@ -3,6 +3,7 @@
 Where a thing has many rows, as a turbine has months, a SELECT says what they come to.
 """
 
+import re
 from collections.abc import Sequence
 
 from sqlglot import exp
@@ -10,7 +11,7 @@ from sqlglot import exp
 from services.kg.generate.rules.roles import Roles
 from services.kg.generate.rules.tokens import Mention, Range, Superlative
 from services.kg.generate.rules.words import english
-from services.kg.language.catalogue import NUMERIC
+from services.kg.language.catalogue import NUMERIC, Key
 from services.kg.language.tree import Aggregate, Condition, Group, Literal_, Slice, Sql, Step
 from services.kg.selects import FLAGS, table_name
 from services.kg.values import lower_bound
@@ -19,6 +20,8 @@ from services.kit.text.times import UnknownTime, resolve_time
 # Units of what is added up.
 _ENERGY = ("Wh", "kWh", "MWh", "GWh", "TWh")
 _ADDED = frozenset(("seconds", "minutes", "hours", "days", *_ENERGY, "mm", "km", "miles", "g", "kg", "t", "litres"))
+# What money is asked for one thing.
+_PRICES = frozenset(("price", "rate", "fare", "ticket", "rent", "salary", "wage", "cost", "budget", "value", "balance"))
 _SIGNS = {"eq": "=", "ge": ">=", "gt": ">", "le": "<=", "lt": "<"}
 
 
@@ -118,10 +121,20 @@ def total(roles: Roles, targets: Sequence[Mention]) -> Aggregate | None:
         return None
     aggregates: Sequence[tuple[Aggregate, Sequence[str]]] = (("sum", english().total), ("avg", english().average))
     for aggregate, phrases in aggregates:
-        if places := roles.tokens.find(phrases):
+        if places := [one for one in roles.tokens.find(phrases) if not _is_price(roles, one)]:
+            if aggregate == "sum" and targets[0].key.endswith("rate"):
+                # Wages by the hour come to nothing.
+                continue
             roles.tokens.take(*places)
             return aggregate
     return None
+
+
+def _is_price(roles: Roles, place: Range) -> bool:
+    """Whether "a month" says what is paid for one, of rows that are no months."""
+    first, last = roles.tokens.word(place.first), roles.tokens.word(place.end - 1)
+    known = {word for words in (*roles.nouns, *(key.words for key in roles.function.keys)) for word in words.split()}
+    return first in english().apiece and last not in known
 
 
 def averaged(roles: Roles) -> list[Mention]:
@@ -135,6 +148,15 @@ def averaged(roles: Roles) -> list[Mention]:
     return [Mention(nouns[0], keys[0])] if nouns and len(keys) == 1 else []
 
 
+def reckoned(roles: Roles) -> list[Mention]:
+    """The only money of rows that are added up: what their orders come to."""
+    signs, nouns = roles.tokens.find(english().reckoning), roles.tokens.find(roles.nouns)
+    if not signs or not nouns or any(roles.numeric(one) for one in roles.mentions):
+        return []
+    keys = [one.name for one in roles.function.keys if is_money(one)]
+    return [Mention(nouns[0], keys[0])] if len(keys) == 1 else []
+
+
 def is_tally(roles: Roles, targets: Sequence[Mention], thresholds: Sequence[Condition]) -> bool:
     """Whether "how many" or "how much" asks for what several rows have together: the votes of 2018."""
     key = roles.key_of(targets[0]) if len(targets) == 1 else None
@@ -142,6 +164,18 @@ def is_tally(roles: Roles, targets: Sequence[Mention], thresholds: Sequence[Cond
         return False
     # How much a thing costs is no total of what it was sold for.
     return key.kind != "money" and adds_up(roles, key.name, thresholds)
+
+
+def is_spent(roles: Roles, targets: Sequence[Mention]) -> bool:
+    """Whether money is asked for that went from hand to hand: "how much did we charge in 2025", and no price."""
+    key = roles.key_of(targets[0]) if len({one.key for one in targets}) == 1 else None
+    if key is None or not is_money(key) or not _PRICES.isdisjoint(key.name.split("_")):
+        return False
+    return roles.tokens.begins("how", "much") and roles.tokens.word(2) in english().did
+
+
+def is_money(key: Key) -> bool:
+    return key.kind == "money" or re.fullmatch("[A-Z]{3}", key.unit) is not None
 
 
 def grouped(roles: Roles, targets: Sequence[Mention], nouns: Sequence[Range]) -> tuple[Step, ...]:

@@ -180,6 +180,16 @@ class Tokens:
                 joined.append(place)
         return joined
 
+    def spread(self, words: Iterable[str], others: Collection[Range]) -> Range | None:
+        """Where the first of a key's words stands that are said apart: "sold the fewest copies", copies sold."""
+        places: list[Range] = []
+        for word in words:
+            place = next(iter(apart_from(self.find((word,)), others)), None)
+            if place is None or (places and place.near(places[0]) > NEAR):
+                return None
+            places.append(place)
+        return places[0]
+
     @cached_property
     def numbers(self) -> tuple[Number, ...]:
         """Numbers in digits and words with their scales, and ordinals."""

@@ -33,6 +33,7 @@ PART = "* "
 # Fewer values with a comma are no lists, and longer parts no items.
 MIN_LISTS = 3
 MOST_WORDS = 3
+MIN_WORD = 4
 LONGEST_VALUE = 40
 # Between the items of a cell that lists several.
 _BETWEEN = re.compile(r"[,;]\s+|\s*/\s*")
@@ -126,6 +127,22 @@ def parts_of(texts: Collection[str]) -> list[str]:
     return sorted(counts) if 2 * shared > len(counts) else []
 
 
+@lru_cache(maxsize=1_000)
+def telling_words(texts: tuple[str, ...]) -> dict[str, str]:
+    """Words that only one of these texts of several words has, with the text: solar of Solar PV."""
+    if any(one.startswith(PART) for one in texts):
+        return {}
+    words = {text: set(text.lower().split()) for text in texts}
+    counts = Counter(word for own in words.values() for word in own)
+    return {
+        word: text
+        for text, own in words.items()
+        if 1 < len(own) <= MOST_WORDS
+        for word in own
+        if counts[word] == 1 and len(word) >= MIN_WORD and word.isalpha()
+    }
+
+
 @lru_cache(maxsize=10_000)
 def exact(text: str) -> tuple[str, ...]:
     """Phrases for a text of the store: itself, the singular of its last word, the word of an ordinal, synonyms."""
@@ -158,7 +175,8 @@ def flag_phrases(flag: Key, words: Phrases) -> dict[str, tuple[str, ...]]:
     """Phrases by the value of a flag: rings and no rings of `has_rings`, radioactive of `is_radioactive`."""
     plain = flag.name.removeprefix("has_").removeprefix("is_").replace("_", " ").replace(" to ", " to the~ ")
     absent = [f"{no} {plain}" for no in ("no", "not", "non", "without", "no longer")]
-    absent += [f"{plain} free", f"{plain}-free"]
+    absent += [f"{plain} free", f"{plain}-free", f"un{plain}"]
+    absent += [f"{no} {one}" for no in ("no", "without") for one in words if one.isalpha()]
     # Out of stock, out of warranty.
     absent += [f"out of {state}" for within in ("in ", "under ") if (state := plain.removeprefix(within)) != plain]
     opposites = english().opposites

@@ -258,6 +258,7 @@ class English(Part):
     count: Phrases
     average: Phrases
     total: Phrases
+    reckoning: Phrases
     first: Phrases
     last: Phrases
     together: Phrases
@@ -277,6 +278,8 @@ class English(Part):
     before_months: WordSet
     or_later: Phrases
     or_earlier: Phrases
+    or_more: Phrases
+    or_less: Phrases
     between: Phrases
     over: Phrases
     under: Phrases
@@ -293,8 +296,10 @@ class English(Part):
     between_not: WordSet
     before_values: WordSet
     without: WordSet
+    having: WordSet
     none: WordSet
     before_nouns: WordSet
+    before_kinds: WordSet
     before_counts: WordSet
     before_names: WordSet
     numbering: WordSet
@@ -306,6 +311,7 @@ class English(Part):
     how_done: WordSet
     we: WordSet
     did: WordSet
+    light: WordSet
     may: WordSet
     synonyms: Mapping[str, Phrases]
     opposites: Mapping[str, Phrases]
