@@ -88,12 +88,12 @@ def _bound(roles: Roles, figure: Number) -> Condition | None:
             operators: tuple[Operator, Operator] = ("gt", "ge") if more else ("lt", "le")
             return _comparison(roles, key, operators[loose], figure)
     ends: Sequence[tuple[Operator, Sequence[str]]] = (("ge", words.or_more), ("le", words.or_less))
-    for operator, phrases in ends:
+    for operator, behind in ends:
         # "Five nights or more".
-        sign = next((one for one in roles.tokens.find(phrases) if 0 <= one.first - figure.place.end <= BESIDE), None)
-        if sign is not None and (key := _key_of(roles, figure, sign, ())):
-            roles.tokens.take(sign, figure.place)
-            return _comparison(roles, key, operator, figure)
+        for end in (one for one in roles.tokens.find(behind) if 0 <= one.first - figure.place.end <= BESIDE):
+            if key := _key_of(roles, figure, end, ()):
+                roles.tokens.take(end, figure.place)
+                return _comparison(roles, key, operator, figure)
     return None
 
 
