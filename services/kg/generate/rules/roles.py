@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from services.kg.generate.rules.inflection import inflections
+from services.kg.generate.rules.inflection import inflections, singular
 from services.kg.generate.rules.interrogatives import asks_what, asks_when
 from services.kg.generate.rules.lexicon import Lexicon, verbs_of
 from services.kg.generate.rules.tokens import BESIDE, NEAR, Mention, Range, Tokens, apart, apart_from
@@ -186,16 +186,16 @@ class Roles:
 
     def _claims_of_parts(self, nouns: Sequence[Range], others: Collection[Range]) -> dict[Range, list[tuple[Key, str]]]:
         """As `_claims`, by a word that one value alone has, before what the rows are called: solar plants, Solar PV."""
-        starts = {noun.first for noun in nouns}
-        asking = self.lexicon.vocabulary | self.lexicon.fillers
+        starts, asking = {noun.first for noun in nouns}, (self.lexicon.vocabulary, self.tokens.fillers)
+        places = apart_from((Range(index, index + 1) for index in range(self.tokens.count)), others)
+        places = [one for one in places if self.tokens.free(one) and (one.end in starts or self.opens(one))]
         claims: dict[Range, list[tuple[Key, str]]] = {}
-        for key in self.function.keys:
+        for key in self.function.keys if places else ():
             texts = tuple(self.values.of(self.function, key.name)) if self.words_of(key.name).open else ()
-            telling = {word: text for word, text in telling_words(texts).items() if word not in asking}
-            told = {place: text for word, text in telling.items() for place in self.tokens.find((word,))}
-            for place in apart_from(told, others):
-                if place.end in starts or self.opens(place):
-                    claims.setdefault(place, []).append((key, told[place]))
+            for place in places:
+                word = singular(self.tokens.word(place.first))
+                if not any(word in words for words in asking) and (text := telling_words(texts).get(word)):
+                    claims.setdefault(place, []).append((key, text))
         return claims
 
     def _claimant(self, place: Range, claims: Sequence[tuple[Key, str]]) -> tuple[Key, str]:

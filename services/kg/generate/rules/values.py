@@ -132,7 +132,7 @@ def telling_words(texts: tuple[str, ...]) -> dict[str, str]:
     """Words that only one of these texts of several words has, with the text: solar of Solar PV."""
     if any(one.startswith(PART) for one in texts):
         return {}
-    words = {text: set(text.lower().split()) for text in texts}
+    words = {text: set(map(singular, text.lower().split())) for text in texts}
     counts = Counter(word for own in words.values() for word in own)
     return {
         word: text
