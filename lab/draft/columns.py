@@ -151,8 +151,8 @@ class Column:
             # "A kilo", of euros a kilo.
             base = _alternatives(words_of_unit(units().get(self._last, {})) or [self._last])
             words += [f"(a|an|per|each|by the) ({base})"] if self.numeric and base else []
-            # "How many hours does she work", of `hours_per_week`.
-            words += [self._rated] if self._rated in units() else []
+            # "How many hours does she work", of `hrs_per_week`.
+            words += words_of_unit(units().get(self._rated, {}))
         if self.key_type == "percent":
             noun = self.key.replace("_", " ")
             words += [f"{noun} (content|percentage|percent|share|rate)", f"percentage of {noun}"]
@@ -270,7 +270,7 @@ class Column:
         # "How many people were evacuated", of a number `evacuated`.
         people = ["people", "person"] if self.numeric and verb_of(self.key) else []
         # "How long was it in the tank", of `days_in_tank`.
-        spent = [one for one in self.name.split("_")[1:] if one not in words_of_names("joints")]
+        spent = [one for one in self.name.split("_")[1:] if self._leading and one not in words_of_names("joints")]
         # "Which bugs were fixed", of a number `fixed_bugs`.
         verb = verb_of(self.key.partition("_")[0]) if self.numeric and "_" in self.key else ""
         called = ["=called"] if self._last in ("name", "nickname") else []
@@ -281,7 +281,7 @@ class Column:
         # "Which depots are open on Sundays", of a flag `sunday_opening`.
         deed = ["open"] if self.offered and self._last == "opening" else []
         beside = [*of, *people, *([verb] if verb else []), *called, *every, *deed]
-        return [*self._phrases.get("also", []), *beside, *(spent if self._leading else [])]
+        return [*self._phrases.get("also", []), *beside, *spent]
 
     @property
     def _phrases(self) -> dict[str, list[str]]:

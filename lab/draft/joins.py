@@ -95,14 +95,15 @@ def _by_role(column: Column, table: CsvTable, named: Sequence[CsvTable]) -> CsvT
     Small numbers are keys of any table, so it is the column's own table, or the only one of people.
     """
     role = column.name.removesuffix("_id").rpartition("_")[2]
-    is_person = role in words_of_names("persons") and column.type == "integer"
-    telling = column.keyed or (is_person and min(map(int, column.values)) > table.rows)
-    if not telling or column.type != "integer":
+    is_person = role in words_of_names("persons")
+    if column.type != "integer":
+        return None
+    if not column.keyed and not (is_person and min(map(int, column.values)) > table.rows):
         return None
     fitting = [one for one in named if _held(column, _key(one)) >= SHARED]
     if role in words_of_names("sides") and len(others := [one for one in fitting if one is not table]) == 1:
         return others[0]
-    people = [one for one in fitting if one.of_persons] if role in words_of_names("persons") else []
+    people = [one for one in fitting if one.of_persons] if is_person else []
     if role in words_of_names("kin") and table in fitting and (table.of_persons or not people):
         return table
     return people[0] if len(people) == 1 else None

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from lab.draft.columns import Column, verb_of
 from lab.draft.headers import identifier
 from lab.draft.joins import child_of, sorts_behind
-from lab.draft.table import CsvTable
+from lab.draft.table import PERSONS, CsvTable
 from lab.draft.vocabulary import compounds, measures, phrases_of, plural, singular, words_of_names
 from services.kg.generate.rules.inflection import inflections
 
@@ -161,7 +161,7 @@ def _of_joins(table: CsvTable, tables: Sequence[CsvTable], nouns: Mapping[str, s
     for join, sorts in zip(table.joins, behind, strict=True):
         phrases = phrases_of(join.role)
         deed = verb_of(join.role.removesuffix("_by")) if join.role.endswith("_by") else ""
-        verbs, also = phrases.get("words", []) or ([deed] if deed else []), phrases.get("also", [])
+        verbs, also = phrases.get("words", []) or list(filter(None, [deed])), phrases.get("also", [])
         verbs = [*verbs, *compounds(join.role)]
         if table.of_persons:
             also = list(dict.fromkeys((*also, "work")))
@@ -173,10 +173,10 @@ def _of_joins(table: CsvTable, tables: Sequence[CsvTable], nouns: Mapping[str, s
         if join.role in (join.table, nouns[join.table]):
             # "Which pet had it", of visits of an animal.
             called = next(one.nouns for one in tables if one.name == join.table)
-            yield join.role, KeyWords(words=[one for one in called if one not in ("person", "people")])
-        if join.role in (join.table, nouns[join.table]) and (idle := [*verbs, *phrases_of(child).get("also", [])]):
-            for key in (f"{child}_count", identifier(plural(child))):
-                yield key, KeyWords(also=idle)
+            yield join.role, KeyWords(words=[one for one in called if one not in PERSONS])
+            if idle := [*verbs, *phrases_of(child).get("also", [])]:
+                for key in (f"{child}_count", identifier(plural(child))):
+                    yield key, KeyWords(also=idle)
         for key, column in sorts.items():
             entry = KeyWords(open="its values are words of questions")
             # "In which city is it", of a thing without a city that belongs to a single one with it.

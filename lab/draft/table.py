@@ -15,6 +15,8 @@ MIN_WEIGHT = 1_000
 FULL_NAME = "name"
 # Names of columns that name a row.
 NAMES = ("name", "title", "label", "surface")
+# What people are called, whatever else they are.
+PERSONS = ("person", "people")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +68,7 @@ class CsvTable:
     def nouns(self) -> list[str]:
         """What one of its rows is called, in words."""
         label = self.label.name if self.label is not None and self.label.name not in NAMES else ""
-        persons = ("person", "people") if self.of_persons else ()
+        persons = PERSONS if self.of_persons else ()
         # "How often has it erupted" counts eruptions.
         verbs = deeds(self.noun) if self.noun.endswith(("ion", "ing")) else []
         # Pets, of what has a `pet_name`.

@@ -6,6 +6,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any, cast
 
 from services.kg.definition.folder import Folder
+from services.kg.language.catalogue import CURRENCY
 from services.kit.encoder import bundled_model
 
 if TYPE_CHECKING:
@@ -92,10 +93,8 @@ def compounds(name: str) -> list[str]:
 def currency(word: str) -> str:
     """The currency that a word is; empty for other units."""
     unit = units().get(word, {})
-    own = str(unit.get("unit", ""))
-    if unit.get("type") == "money":
-        return "USD"
-    return own if len(own) == len("USD") and own.isupper() and own.isalpha() else ""
+    own = "USD" if unit.get("type") == "money" else str(unit.get("unit", ""))
+    return own if CURRENCY.fullmatch(own) else ""
 
 
 @cache

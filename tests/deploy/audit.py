@@ -17,16 +17,19 @@ import argparse
 import json
 import os
 import shutil
+import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from deploy import release
 from services.generator.installer import pip_settings, translate
-from tests.deploy.conftest import KUSTOMIZATIONS, ROOT, run
+from tests.deploy import conftest
+from tests.deploy.conftest import KUSTOMIZATIONS, ROOT
 
 TOOLS = {"cyclonedx-bom": release.CYCLONEDX, "pip-audit": "2.10.1", "checkov": "3.3.30"}
 ENVIRONMENTS = {"mesh": ROOT / ".venv", "generator": ROOT / ".venv-generator"}
@@ -43,6 +46,17 @@ EXPLAINED = {
 
 class NotRun(Exception):
     """A tool cannot be had on this machine."""
+
+
+@cache
+def _settings_of_uv() -> dict[str, str]:
+    """What pip is told of indexes, as uv is told it."""
+    return translate(pip_settings()) or {}
+
+
+def run(*argv: str) -> subprocess.CompletedProcess[str]:
+    """Run a program, uv among them, which is told what pip is told unless it is told something itself."""
+    return conftest.run(*argv, env={**_settings_of_uv(), **os.environ})
 
 
 def tool(name: str, program: str) -> tuple[str, ...]:
@@ -176,9 +190,6 @@ def main() -> int:
     if unknown := set(args.parts) - set(PARTS):
         parser.error(f"no such part: {', '.join(sorted(unknown))}")
     args.out.mkdir(parents=True, exist_ok=True)
-    # What pip is told of indexes, uv is told too.
-    for variable, value in (translate(pip_settings()) or {}).items():
-        os.environ.setdefault(variable, value)
     wrong, not_run = [], []
     # At the same time: they wait for an index, for a service and for programs.
     with ThreadPoolExecutor() as pool:

@@ -4,6 +4,7 @@ import json
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -30,9 +31,9 @@ def tool(name: str) -> str:
     return program
 
 
-def run(*argv: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+def run(*argv: str, stdin: str = "", env: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
     return subprocess.run(  # noqa: S603 - programs of this test
-        argv, cwd=ROOT, input=stdin, capture_output=True, text=True, timeout=900, check=False
+        argv, cwd=ROOT, input=stdin, env=env, capture_output=True, text=True, timeout=900, check=False
     )
 
 

@@ -4,6 +4,7 @@ A function is a view, a SELECT whose columns are its keys, and its parameters ar
 combination of conditions, sorting and counting means the same for every function, and a new function is data.
 """
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 # Kinds of keys that are summed, averaged and compared as numbers.
 NUMERIC = frozenset({"integer", "number", "money", "percent", "flag"})
+# A unit that is a currency: EUR.
+CURRENCY = re.compile(r"[A-Z]{3}")
 # A similarity from which on a spelling means a name of the catalogue; by trial a person agrees with nearly all.
 NEAR = 80.0
 
@@ -46,6 +49,11 @@ class Key:
     # `age` (a birthday with the age); or the words of each code.
     spell: Literal["", "plain", "country", "language", "age"] | Mapping[str, str] = field(default="", hash=False)
     ages: bool = False  # whether the text says the age at this date of a person whose birthday is in the same program
+
+    @property
+    def is_money(self) -> bool:
+        """Whether its numbers are money, in any currency."""
+        return self.kind == "money" or CURRENCY.fullmatch(self.unit) is not None
 
     @property
     def words(self) -> str:

@@ -52,8 +52,6 @@ def test_what_uv_cannot_be_told_is_left_to_pip(option: str, uv: Path, monkeypatc
 
 def test_uv_installs_into_the_environment_that_is_named(uv: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("UV_HTTP_TIMEOUT", "7")
-    # The audit's tests tell uv of this machine's wheels, for the whole process.
-    monkeypatch.delenv("UV_FIND_LINKS", raising=False)
     monkeypatch.setattr(installer, "pip_settings", lambda: {"timeout": "15", "find-links": "/wheels"})
     command = by_uv("/env/bin/python", ("numpy==2.0",))
     assert command is not None

@@ -8,7 +8,8 @@ from services.kg.generate.rules.tokens import Range, Tokens
 from services.kg.generate.rules.words import english
 
 # What a question begins with that wants yes or no.
-WHETHER = ("is", "are", "was", "were", "do", "does", "did", "has", "have", "had", "can")
+DOES = ("do", "does", "did")
+WHETHER = ("is", "are", "was", "were", *DOES, "has", "have", "had", "can")
 _FOR_ONE = re.compile(r"\W*(?:how|what|when|where|which|who|whom|whose|why)\b(?!['’]s\b)", re.IGNORECASE)
 
 
@@ -26,7 +27,7 @@ def asks_what(tokens: Tokens) -> bool:
 def asks_for_deeds(tokens: Tokens, nouns: Sequence[Range]) -> bool:
     """Whether the question wants what rows do: "what do all the sponsors give us" asks for no sponsors."""
     first = min((one.first for one in nouns), default=0)
-    does = tokens.begins("what") and tokens.word(1) in ("do", "does", "did")
+    does = tokens.begins("what") and tokens.word(1) in DOES
     return does and english().before_kinds.issuperset(map(tokens.word, range(2, first)))
 
 

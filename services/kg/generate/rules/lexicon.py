@@ -109,6 +109,7 @@ def catalogue_words(function: Function, name: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*words, *(verb for one in words for verb in verbs_of(one)))))
 
 
+@cache
 def verbs_of(words: str) -> tuple[str, ...]:
     """The verb of a key that is called as what happened, `enrolled` or `first brewed`: when did she enroll?"""
     match = _PARTICIPLE.fullmatch(words)

@@ -1,10 +1,11 @@
 """What a question orders rows by, and compares names by: superlatives, comparatives and the keys that they speak of."""
 
 from collections.abc import Callable, Iterator
+from itertools import product
 
 from services.kg.generate.rules.answers import is_deed
 from services.kg.generate.rules.inflection import degrees
-from services.kg.generate.rules.interrogatives import asks_when
+from services.kg.generate.rules.interrogatives import DOES, asks_when
 from services.kg.generate.rules.roles import Roles
 from services.kg.generate.rules.tokens import Mention, Range, Superlative, apart
 from services.kg.generate.rules.words import english
@@ -74,7 +75,7 @@ def _is_verb(roles: Roles, place: Range) -> bool:
     """Whether "last" is what something does: "how long did it last", "tours that last five nights or more"."""
     if roles.tokens.text_of(place).lower() != "last":
         return False
-    does = any(roles.tokens.word(one.end) in ("do", "does", "did") for one in roles.tokens.find_all(("how long",)))
+    does = any(roles.tokens.word(one.end) in DOES for one in roles.tokens.find_all(("how long",)))
     before_noun = any(one.first == place.end for one in roles.tokens.find_all(roles.nouns))
     counted = (one.place for one in roles.tokens.numbers if one.place.first == place.end)
     return (does and not before_noun) or any(map(roles.tokens.is_read, counted))
@@ -97,16 +98,15 @@ def _by_deed(roles: Roles, place: Range) -> tuple[str, ...]:
 def _measure(roles: Roles, place: Range, *, beside: bool = True) -> Mention | None:
     """The key by which is ordered: "by area", or `beside` the superlative: "largest population", "earns the most"."""
     numeric = [one for one in roles.mentions if roles.numeric(one) and roles.tokens.free(one.place)]
-    by = roles.tokens.find(english().by)
-    for mention in numeric:
-        for one in by:
-            counted = tuple(roles.tokens.between(one, mention.place)) == _COUNTED
-            if one.end <= mention.place.end and (counted or mention.place.first - one.end <= 1):
-                roles.tokens.take(*([Range(one.end, mention.place.first)] if counted else []))
-                # The floor area is no floor.
-                compound = next((other for other in numeric if other.place.first == mention.place.end), None)
-                roles.tokens.take(*([mention.place] if compound else []))
-                return compound or mention
+    for mention, one in product(numeric, roles.tokens.find(english().by)):
+        between = Range(one.end, mention.place.first)
+        is_count = tuple(roles.tokens.between(one, mention.place)) == _COUNTED
+        if one.end > mention.place.end or not (is_count or between.end - between.first <= 1):
+            continue
+        # The floor area is no floor.
+        compound = next((other for other in numeric if other.place.first == mention.place.end), None)
+        roles.tokens.take(*([between] if is_count else []), *([mention.place] if compound else []))
+        return compound or mention
     if not beside:
         return None
     behind = next((one for one in numeric if place.leads_to(one.place)), None)

@@ -13,7 +13,7 @@ from services.kg.generate.rules.interrogatives import WHETHER, asks_for_deeds, a
 from services.kg.generate.rules.literals import Literal, literals_of, marks_of
 from services.kg.generate.rules.orders import comparative, superlative
 from services.kg.generate.rules.roles import Roles, subject_of
-from services.kg.generate.rules.sums import averaged, grouped, is_money, is_spent, is_tally, reckoned, total
+from services.kg.generate.rules.sums import averaged, grouped, is_spent, is_tally, reckoned, total
 from services.kg.generate.rules.tokens import BESIDE, Mention, Range, Superlative, apart_from
 from services.kg.generate.rules.trees import Name, project, query_of, where
 from services.kg.generate.rules.words import english
@@ -92,8 +92,7 @@ class Reader:
         if names is None:
             return None
         roles, tokens = self.roles, self.roles.tokens
-        nouns, first = tokens.find(roles.nouns), roles.head()
-        if len(roles.mentions) > 1 or (nouns and first is not None and not any(map(first.overlaps, nouns))):
+        if len(roles.mentions) > 1 or self._asks_beside_rows():
             # Who is named is not asked for: "in which year did Anna win", of prizes and who won them.
             tokens.take(*roles.outside_values([one.place for one in roles.mentions if one.key in names]))
             tokens.take(*answers.deeds_of_named(roles))
@@ -120,9 +119,9 @@ class Reader:
         ordered = [order.key] if order else list(measures)
         roles.take_idle([*(one.key for one in targets), *ordered, *names, roles.subject.name])
         aggregate = total(roles, targets) if order is None else None
-        tallied = (self._adds_up(targets) and is_tally(roles, targets, thresholds)) or is_spent(roles, targets)
-        if not aggregate and order is None and tallied:
-            aggregate = "sum"
+        if not aggregate and order is None:
+            tally = self._adds_up(targets) and is_tally(roles, targets, thresholds)
+            aggregate = "sum" if tally or is_spent(roles, targets) else None
         nouns = [*self.own, *tokens.find(roles.nouns), *roles.classes]
         tokens.take(*nouns)
         roles.take_apposed(names)
@@ -154,6 +153,12 @@ class Reader:
             targets = [one for one in targets if not answers.is_deed(roles, one)]
         words = (names, subjects, head, nouns, targets, thresholds, values, [*literals, *unnamed])
         return _Parse(*words, counted, order, measures, operator, aggregate, group)
+
+    def _asks_beside_rows(self) -> bool:
+        """Whether the question has the rows' noun and wants something else first: "the name of the object that"."""
+        nouns = self.roles.tokens.find(self.roles.nouns)
+        head = self.roles.head() if nouns else None
+        return head is not None and not any(map(head.overlaps, nouns))
 
     def _adds_up(self, targets: Sequence[Mention]) -> bool:
         """Whether a number is asked for of rows of which a thing may have several."""
@@ -261,10 +266,10 @@ class Reader:
         if not rows or parse.counted or not tokens.begins("how", "much"):
             return keys, rows, parse.aggregate
         # "How much did Ann claim" wants no claim, but what it came to.
-        keys = [one.name for one in roles.function.keys if is_money(one) and (not keys or one.name in keys)]
+        keys = [one.name for one in roles.function.keys if one.is_money and (not keys or one.name in keys)]
         if len(keys) != 1:
             return None
-        whole = not parse.subjects and bool(tokens.find_all(english().total))
+        whole = not parse.subjects and bool(tokens.find_all(english().sums))
         return keys, False, parse.aggregate or ("sum" if whole else None)
 
     def _happened(self, parse: _Parse) -> bool:

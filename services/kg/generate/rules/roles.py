@@ -107,8 +107,9 @@ class Roles:
                 mentions.setdefault(place, Mention(place, name, counted=True))
         for key in self.function.keys:
             words = key.words.split()
-            said = any(one.key == key.name for one in mentions.values()) or min(map(len, words)) < MIN_SAID
-            if len(words) > 1 and not said and (spread := self.tokens.spread(words, mentions)) is not None:
+            if len(words) < 2 or min(map(len, words)) < MIN_SAID or key.name in {one.key for one in mentions.values()}:
+                continue
+            if (spread := self.tokens.spread(words, mentions)) is not None:
                 mentions[spread] = Mention(spread, key.name)
         # The code of "violation codes" is what the rows are called.
         larger = self.tokens.find(self.nouns)
@@ -191,11 +192,12 @@ class Roles:
         places = [one for one in places if self.tokens.free(one) and (one.end in starts or self.opens(one))]
         claims: dict[Range, list[tuple[Key, str]]] = {}
         for key in self.function.keys if places else ():
-            texts = tuple(self.values.of(self.function, key.name)) if self.words_of(key.name).open else ()
+            texts = self.values.of(self.function, key.name) if self.words_of(key.name).open else ()
+            telling = telling_words(tuple(texts))
             for place in places:
                 word = singular(self.tokens.word(place.first))
-                if not any(word in words for words in asking) and (text := telling_words(texts).get(word)):
-                    claims.setdefault(place, []).append((key, text))
+                if word in telling and not any(word in words for words in asking):
+                    claims.setdefault(place, []).append((key, telling[word]))
         return claims
 
     def _claimant(self, place: Range, claims: Sequence[tuple[Key, str]]) -> tuple[Key, str]:
@@ -214,13 +216,12 @@ class Roles:
         return tuple(f"{one.name}_" for one in self.function.parameters if one is not self.primary)
 
     def means_joined(self, asked: Collection[str]) -> bool:
-        """Whether a value stands for the things that the rows are of: nurses of shifts, and no critical violations.
-
-        The vet who is asked for is no such thing.
-        """
-        own, starts = tuple(f"{one}_" for one in asked), {noun.first for noun in self.tokens.find_all(self.nouns)}
-        joined = {place: key for place, key in self.classes.items() if key.startswith(self._joined_prefixes)}
-        return any(place.end not in starts and not key.startswith(own) for place, key in joined.items())
+        """Whether a value stands for things that the rows are of, nurses of shifts, and for no vet who is asked for."""
+        own = tuple(f"{one}_" for one in asked)
+        joined = [place for place, key in self.classes.items() if key.startswith(self._joined_prefixes)]
+        joined = [place for place in joined if not self.classes[place].startswith(own)]
+        starts = {noun.first for noun in self.tokens.find_all(self.nouns)} if joined else ()
+        return any(place.end not in starts for place in joined)
 
     def _leads(self, place: Range, key: Key) -> bool:
         """Whether the word before a value is that of one end of a way: from its origin, to its destination."""

@@ -3,7 +3,6 @@
 Where a thing has many rows, as a turbine has months, a SELECT says what they come to.
 """
 
-import re
 from collections.abc import Sequence
 
 from sqlglot import exp
@@ -11,7 +10,7 @@ from sqlglot import exp
 from services.kg.generate.rules.roles import Roles
 from services.kg.generate.rules.tokens import Mention, Range, Superlative
 from services.kg.generate.rules.words import english
-from services.kg.language.catalogue import NUMERIC, Key
+from services.kg.language.catalogue import NUMERIC
 from services.kg.language.tree import Aggregate, Condition, Group, Literal_, Slice, Sql, Step
 from services.kg.selects import FLAGS, table_name
 from services.kg.values import lower_bound
@@ -119,7 +118,7 @@ def total(roles: Roles, targets: Sequence[Mention]) -> Aggregate | None:
     """The sum or the average where the question says so of one number."""
     if len({one.key for one in targets}) != 1 or not roles.numeric(targets[0]):
         return None
-    aggregates: Sequence[tuple[Aggregate, Sequence[str]]] = (("sum", english().total), ("avg", english().average))
+    aggregates: Sequence[tuple[Aggregate, Sequence[str]]] = (("sum", english().sums), ("avg", english().average))
     for aggregate, phrases in aggregates:
         if places := [one for one in roles.tokens.find(phrases) if not _is_price(roles, one)]:
             if aggregate == "sum" and targets[0].key.endswith("rate"):
@@ -132,9 +131,10 @@ def total(roles: Roles, targets: Sequence[Mention]) -> Aggregate | None:
 
 def _is_price(roles: Roles, place: Range) -> bool:
     """Whether "a month" says what is paid for one, of rows that are no months."""
-    first, last = roles.tokens.word(place.first), roles.tokens.word(place.end - 1)
+    if roles.tokens.word(place.first) not in english().apiece:
+        return False
     known = {word for words in (*roles.nouns, *(key.words for key in roles.function.keys)) for word in words.split()}
-    return first in english().apiece and last not in known
+    return roles.tokens.word(place.end - 1) not in known
 
 
 def averaged(roles: Roles) -> list[Mention]:
@@ -153,7 +153,7 @@ def reckoned(roles: Roles) -> list[Mention]:
     signs, nouns = roles.tokens.find(english().reckoning), roles.tokens.find(roles.nouns)
     if not signs or not nouns or any(roles.numeric(one) for one in roles.mentions):
         return []
-    keys = [one.name for one in roles.function.keys if is_money(one)]
+    keys = [one.name for one in roles.function.keys if one.is_money]
     return [Mention(nouns[0], keys[0])] if len(keys) == 1 else []
 
 
@@ -169,13 +169,9 @@ def is_tally(roles: Roles, targets: Sequence[Mention], thresholds: Sequence[Cond
 def is_spent(roles: Roles, targets: Sequence[Mention]) -> bool:
     """Whether money is asked for that went from hand to hand: "how much did we charge in 2025", and no price."""
     key = roles.key_of(targets[0]) if len({one.key for one in targets}) == 1 else None
-    if key is None or not is_money(key) or not _PRICES.isdisjoint(key.name.split("_")):
+    if key is None or not key.is_money or not _PRICES.isdisjoint(key.name.split("_")):
         return False
     return roles.tokens.begins("how", "much") and roles.tokens.word(2) in english().did
-
-
-def is_money(key: Key) -> bool:
-    return key.kind == "money" or re.fullmatch("[A-Z]{3}", key.unit) is not None
 
 
 def grouped(roles: Roles, targets: Sequence[Mention], nouns: Sequence[Range]) -> tuple[Step, ...]:

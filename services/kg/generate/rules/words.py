@@ -318,6 +318,11 @@ class English(Part):
     fillers: WordSet
 
     @property
+    def sums(self) -> Phrases:
+        """What asks for all of it together."""
+        return (*self.total, *self.reckoning)
+
+    @property
     def time_operators(self) -> tuple[tuple[Operator, Phrases], ...]:
         """Operators of the language, with what says so before a time."""
         return ("gt", self.after), ("lt", self.before), ("ge", self.since), ("le", self.until), ("eq", self.at)
