@@ -12,6 +12,7 @@ nobody guesses 256 random bits. To rotate a key, add one under another name, mov
 
 import argparse
 import asyncio
+import fcntl
 import hashlib
 import hmac
 import math
@@ -20,8 +21,8 @@ import re
 import secrets
 import sys
 import time
-from collections.abc import AsyncIterator, Iterable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
@@ -45,6 +46,8 @@ DEFAULT = "default"
 LOOK_S = 1.0
 # The window in which a rate is counted: a page that asks five questions at once is no flood.
 BURST_S = 10
+# Requests a minute that a key of its own rate may have.
+RATES = range(1, 10_000_000)
 
 _LINE = re.compile(
     r"(?P<name>[A-Za-z0-9][\w.-]{0,63})[ \t]+(?P<digest>[0-9a-f]{64})(?:[ \t]+(?P<rate>[1-9]\d{0,6}))?"
@@ -223,6 +226,45 @@ class KeyRing:
         log.info("API keys read", keys=len(keys))
 
 
+@contextmanager
+def _alone(file: Path) -> Iterator[None]:
+    """Keep other changes of a file of keys waiting: each reads what the one before it wrote.
+
+    Its folder is locked, as the file itself is replaced.
+    """
+    folder = os.open(file.parent, os.O_RDONLY)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(folder)
+
+
+def _change(file: Path, args: argparse.Namespace) -> str:
+    """Carry out a command on a file of keys, and return what it prints."""
+    text = file.read_text(encoding="utf-8") if file.exists() else ""
+    if args.command == "list":
+        keys = ((key.name, str(key.per_minute or "default"), key.scope_text) for key in parse(text))
+        return "\n".join("\t".join(filter(None, fields)) for fields in keys)
+    if args.command == "revoke":
+        lines = text.splitlines(keepends=True)
+        # Comments stay, and a key that is refused can be revoked.
+        kept = [line for line in lines if line.split()[:1] != [args.name]]
+        if kept == lines:
+            raise ValueError(f"there is no key named {args.name}")
+        _replace(file, "".join(kept))
+        return ""
+    if args.per_minute is not None and args.per_minute not in RATES:
+        raise ValueError(f"--per-minute is {RATES[0]} to {RATES[-1]:,}, and without it the gateway's rate")
+    secret = PREFIX + secrets.token_urlsafe(32)
+    scope = Scope(collections=args.collection, rights=args.right or ["ask"], filters=args.where)
+    text += "" if text.endswith("\n") or not text else "\n"
+    text += Key(args.name, digest(secret), args.per_minute, scope).line()
+    parse(text)
+    _replace(file, text)
+    return secret
+
+
 def _replace(file: Path, text: str) -> None:
     """Replace a file at once: a gateway reads the old keys or the new, and no mixture."""
     draft = file.with_name(f".{file.name}.{os.getpid()}")
@@ -238,7 +280,7 @@ def main() -> None:
     commands = parser.add_subparsers(dest="command", required=True)
     add = commands.add_parser("add", help="make a key and print it, once")
     add.add_argument("name")
-    add.add_argument("--per-minute", type=int, default=None, help="its own rate, else the gateway's")
+    add.add_argument("--per-minute", type=int, metavar="N", help="its own rate, from 1 on; else the gateway's")
     add.add_argument("--collection", action="append", help="one that it may name, else all; repeat it")
     add.add_argument("--right", action="append", choices=get_args(Right), help="else ask; repeat it")
     add.add_argument(
@@ -248,30 +290,14 @@ def main() -> None:
     commands.add_parser("list", help="names and rates")
     args = parser.parse_args()
     try:
-        text = args.file.read_text(encoding="utf-8") if args.file.exists() else ""
-        if args.command == "add":
-            secret = PREFIX + secrets.token_urlsafe(32)
-            scope = Scope(collections=args.collection, rights=args.right or ["ask"], filters=args.where)
-            added = Key(args.name, digest(secret), args.per_minute, scope)
-            text += "" if text.endswith("\n") or not text else "\n"
-            text += added.line()
-            parse(text)
-            _replace(args.file, text)
-            print(secret)
-        elif args.command == "revoke":
-            lines = text.splitlines(keepends=True)
-            # Comments stay, and a key that is refused can be revoked.
-            kept = [line for line in lines if line.split()[:1] != [args.name]]
-            if kept == lines:
-                raise ValueError(f"there is no key named {args.name}")
-            _replace(args.file, "".join(kept))
-        else:
-            for key in parse(text):
-                print("\t".join(filter(None, (key.name, str(key.per_minute or "default"), key.scope_text))))
+        with _alone(args.file):
+            printed = _change(args.file, args)
     except ValidationError as error:
         sys.exit(f"error: {in_words(faults_of(error))}")
     except (ValueError, OSError) as error:
         sys.exit(f"error: {error}")
+    if printed:
+        print(printed)
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ from services.kit.faults import UNKNOWN, field_errors
 from services.kit.heap import trim
 from services.kit.settings import KitSettings
 from services.kit.telemetry import Metrics, configure_logging, request_id
-from services.kit.tracing import configure_tracing
+from services.kit.tracing import configure_tracing, flush_spans
 
 SCHEMA_REF = "#/components/schemas/{model}"
 # Time in which clients with kept connections hear that the server will close them.
@@ -263,6 +263,7 @@ class GracefulServer(uvicorn.Server):
                 break
             await asyncio.sleep(POLL_S)
         await super().shutdown(sockets)
+        flush_spans()
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         async def announce(message: Message) -> None:

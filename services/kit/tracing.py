@@ -5,6 +5,7 @@ Off unless an endpoint is configured, and then nothing of the SDK is imported. v
 """
 
 import contextlib
+import threading
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from opentelemetry.sdk.trace.export import SpanExporter
 
 Attribute = str | int | float | bool
+
+# For what waits when a service is told to stop; a collector that is away is not waited for any longer.
+FLUSH_S = 2.0
 
 # None while tracing is off.
 _provider: "TracerProvider | None" = None
@@ -54,6 +58,18 @@ def send_spans(service: str, exporter: "SpanExporter") -> None:
     # Without a sampler the caller's flag decides, and all requests that begin here are kept.
     _provider = TracerProvider(resource=Resource.create({"service.name": f"cragmesh-{service}"}))
     _provider.add_span_processor(BatchSpanProcessor(exporter))
+
+
+def flush_spans() -> None:
+    """Send the spans that wait, for `FLUSH_S` at most; there are none afterwards.
+
+    What OpenTelemetry sends when Python ends is lost where a signal ends the process.
+    """
+    if _provider is None:
+        return
+    sending = threading.Thread(target=_provider.shutdown, daemon=True)
+    sending.start()
+    sending.join(FLUSH_S)
 
 
 @contextlib.contextmanager

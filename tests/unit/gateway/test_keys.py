@@ -1,5 +1,7 @@
 """API keys: who gets in, how often, and what is never written down."""
 
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -190,6 +192,8 @@ def test_the_command_line_makes_and_revokes_keys(
     assert parse(file.read_text()) == (Key("alice", digest(key), 30),)
     with pytest.raises(SystemExit, match="two keys named alice"):
         keys("add", "alice")
+    with pytest.raises(SystemExit, match="is 1 to 9,999,999"):
+        keys("add", "bob", "--per-minute", "0")
     with pytest.raises(SystemExit, match="may only ask"):
         keys("add", "bob", "--right", "write", "--where", "team=hr")
     keys("add", "bob", "--collection", "staff", "--collection", "notes", "--where", "team=hr dept")
@@ -209,3 +213,11 @@ def test_the_command_line_makes_and_revokes_keys(
     assert (file.read_text().startswith(comment), [key.name for key in parse(file.read_text())]) == (True, ["carol"])
     keys("revoke", "carol")
     assert file.read_text() == comment
+
+
+def test_keys_made_at_once_are_all_kept(tmp_path: Path) -> None:
+    command = (sys.executable, "-m", "services.gateway.keys", str(tmp_path / "api_keys"), "add")
+    makers = [subprocess.Popen((*command, f"key{number}"), stdout=subprocess.DEVNULL) for number in range(3)]  # noqa: S603
+    assert [maker.wait(timeout=240) for maker in makers] == [0] * 3
+    kept = {key.name for key in parse((tmp_path / "api_keys").read_text())}
+    assert kept == {f"key{number}" for number in range(3)}

@@ -1,12 +1,17 @@
 """Spans: one trace through several services, and nothing of a question in it."""
 
+from collections.abc import Sequence
+from threading import Event
+
 import pytest
 from opentelemetry.sdk.trace import ReadableSpan
+from opentelemetry.sdk.trace.export import SpanExportResult
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from services.kit import tracing
 from services.kit.telemetry import TraceContext
-from services.kit.tracing import request_span, send_spans, stage_spans
+from services.kit.tracing import flush_spans, request_span, send_spans, stage_spans
+from tests.unit.kit.serving import serving
 
 INCOMING = {"traceparent": f"00-{'a' * 32}-{'b' * 16}-01"}
 
@@ -57,6 +62,32 @@ def test_stages_are_below_their_request_with_their_own_times(exporter: InMemoryS
     assert stage.end_time is not None
     assert stage.start_time is not None
     assert stage.end_time - stage.start_time == pytest.approx(0.5e9)
+
+
+@pytest.mark.anyio
+async def test_what_waits_is_sent_before_a_server_ends(exporter: InMemorySpanExporter) -> None:
+    async with serving(lambda *_: None, grace_s=0):
+        with request_span(TraceContext.from_headers({}), "gateway POST"):
+            pass
+        assert not exporter.get_finished_spans(), "spans go out every few seconds"
+    assert [span.name for span in exporter.get_finished_spans()] == ["gateway POST"]
+
+
+def test_a_collector_that_hangs_keeps_no_server_from_ending(monkeypatch: pytest.MonkeyPatch) -> None:
+    released = Event()
+
+    class Hanging(InMemorySpanExporter):
+        def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+            released.wait()
+            return super().export(spans)
+
+    monkeypatch.setattr(tracing, "_provider", None)
+    monkeypatch.setattr(tracing, "FLUSH_S", 0.01)
+    send_spans("test", Hanging())
+    with request_span(TraceContext.from_headers({}), "gateway POST"):
+        pass
+    flush_spans()
+    released.set()
 
 
 def test_off_it_changes_nothing() -> None:
