@@ -154,10 +154,11 @@ def _client() -> Iterator[graph.KgClient]:
 
 
 def _show(report: "LoadReport") -> None:
-    table = Table("file", "format", "rows", "skipped", box=None)
+    table = Table("file", "format", "rows", "skipped", "merged", box=None)
     for file in report.files:
         rows = "unchanged" if file.unchanged else f"{sum(file.rows.values()):,}"
-        table.add_row(plain(file.name), file.format, rows, f"{file.skipped:,}" if file.skipped else "")
+        counts = (f"{count:,}" if count else "" for count in (file.skipped, file.merged))
+        table.add_row(plain(file.name), file.format, rows, *counts)
     err.print(table)
     for file in report.files:
         for problem in file.problems:
@@ -165,6 +166,11 @@ def _show(report: "LoadReport") -> None:
             warn(f"  {place}: {problem.field + ' ' if problem.field else ''}{problem.reason}")
         if file.skipped > len(file.problems):
             warn(f"  {file.name}: and {file.skipped - len(file.problems):,} more rows")
+        for merge in file.merges:
+            row = " ".join((merge.table, *map(str, merge.key)))
+            warn(f"  {file.name}:{merge.line}: its {row} is that of line {merge.earlier}: one row of both")
+        if file.merged > len(file.merges):
+            warn(f"  {file.name}: and {file.merged - len(file.merges):,} more that became one with an earlier one")
     for name in report.unknown:
         warn(f"  {name}: no known format, left out")
     counts = ", ".join(f"{name} {count:,}" for name, count in report.tables.items() if count and name != "source")

@@ -33,7 +33,7 @@ class Graph:
 
     def put(self, table: str, row: Row, *, fill: bool = False) -> None:
         """Merge one row, of values in the columns' types. Columns left out stay as they are, or get their default."""
-        key = tuple([row[name] for name in self._keys[table]])
+        key = self.key_of(table, row)
         rows = self._pending[table, fill]
         earlier = rows.get(key)
         if earlier is None:
@@ -44,6 +44,10 @@ class Graph:
             earlier.update({name: value for name, value in row.items() if value is not None})
         if len(rows) >= BATCH_ROWS:
             self.flush()
+
+    def key_of(self, table: str, row: Row) -> tuple[Any, ...]:
+        """The primary key of a row."""
+        return tuple([row[name] for name in self._keys[table]])
 
     def state(self, domain: str, moment: str | None) -> None:
         """Note that the source has data of this moment."""

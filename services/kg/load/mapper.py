@@ -287,7 +287,7 @@ class Compiler:
                 if row[column] is None:
                     raise BadRow(places.get(column, column), "is missing")
             if not any(holds(scope.writer.graph, other, {key: row[key] for key in keys}) for other, keys in absent):
-                scope.writer.graph.put(name, row, fill=doubtful)
+                scope.writer.put(name, row, fill=doubtful)
 
         return put
 

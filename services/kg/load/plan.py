@@ -44,7 +44,7 @@ class Format:
         `bad` is called with the line of a record that cannot be used, the reason and the record, in the first pass also
         for records that no action takes; `done` with the domain of each record that was put, and the bytes read so far.
         """
-        writer.occurrences.clear()
+        writer.begin()
         filters = [one.through(writer, lambda: _rows(path)) for one in self.mappings if one.through]
         choose, is_first = self._chooser(), order == self.passes[0]
         for line, record in read(path, bad if is_first else _silent):
@@ -55,6 +55,7 @@ class Format:
                 continue
             for through in filters:
                 record = through(dict(record))
+            writer.line = line.number
             try:
                 action.apply(writer, record)
                 done(action.domain_of(record), line.end)

@@ -19,14 +19,46 @@ Record = Mapping[str, Any]
 Read = Callable[["Scope"], Any]
 
 
+@dataclass(frozen=True, slots=True)
+class Merge:
+    """A record whose row has the key of an earlier one of its file and other values: they are one row."""
+
+    line: int
+    earlier: int
+    table: str
+    key: tuple[Any, ...]
+
+
 @dataclass(slots=True)
 class Writer:
     """What rows are put with: the tables, and the entities in them."""
 
     graph: Graph
     registry: Registry
+    # Of the record whose rows are put.
+    line: int = 0
+    # Whether a record is a row of its own, so that one that merges with another is to be told.
+    is_strict: bool = False
     # Records of the file so far, by their values.
     occurrences: Counter[tuple[str, ...]] = field(default_factory=Counter)
+    merges: list[Merge] = field(default_factory=list)
+    # By table and key, the line of the record that put the row, and a hash of its values.
+    _put: dict[tuple[Any, ...], tuple[int, int]] = field(default_factory=dict)
+
+    def begin(self) -> None:
+        """Begin a pass over a file."""
+        self.line = 0
+        for memory in (self.occurrences, self.merges, self._put):
+            memory.clear()
+
+    def put(self, table: str, row: Row, *, fill: bool = False) -> None:
+        """Merge one row of the record at `line`, of values in the columns' types, as `Graph.put` does."""
+        if self.is_strict:
+            key, said = self.graph.key_of(table, row), hash(tuple(row.items()))
+            earlier, before = self._put.setdefault((table, *key), (self.line, said))
+            if said != before and earlier != self.line:
+                self.merges.append(Merge(self.line, earlier, table, key))
+        self.graph.put(table, row, fill=fill)
 
 
 @dataclass(slots=True)

@@ -73,4 +73,4 @@ class RowAction:
         for column in needed:
             if typed.get(column) is None:
                 raise BadRow(column, "is missing")
-        writer.graph.put(name, typed, fill=record.get("fill") is True)
+        writer.put(name, typed, fill=record.get("fill") is True)

@@ -23,7 +23,7 @@ from services.kg.load.errors import BadMapping, BadRow, LoadError, UnknownFormat
 from services.kg.load.files import check, digest
 from services.kg.load.graph import Graph
 from services.kg.load.plan import Bad, Done, Format, format_of
-from services.kg.load.reading import Writer
+from services.kg.load.reading import Merge, Writer
 from services.kg.load.rebuilding import rebuild_changed
 from services.kg.load.reconcile import merge
 from services.kg.load.registry import Registry
@@ -37,6 +37,7 @@ from services.kg.store.tables import source as source_table
 # Part of each digest: files that another version loaded are loaded again.
 VERSION = 2
 PROBLEMS_SHOWN = 20
+MERGES_SHOWN = 3
 DEMO = "demo.jsonl"
 # Notes beside data.
 _NO_DATA = frozenset({".md", ".txt", ".license", ".py", ".ipynb", ".yaml", ".yml"})
@@ -62,6 +63,8 @@ class FileReport:
     rows: dict[str, int] = field(default_factory=dict)
     skipped: int = 0
     problems: list[Problem] = field(default_factory=list)
+    merged: int = 0
+    merges: list[Merge] = field(default_factory=list)  # the first of them
     # Loaded before, and not changed since.
     unchanged: bool = False
 
@@ -272,10 +275,15 @@ def _run(steps: list[_Step], connection: Connection, task: _Task) -> None:
     as_of: defaultdict[str, dict[str, str]] = defaultdict(dict)
     total = sum(step.path.stat().st_size for step in steps)
     finished = 0
+    added = {domain.name for domain in task.catalogue.domains.values() if not domain.bundled}
     for step in steps:
         graph.as_of = as_of[step.name]
         bad, done = _callbacks(step, finished, total, task)
+        # Records of public sources complement each other.
+        writer.is_strict = step.format.domains <= added
         step.format.load(step.path, step.order, writer, bad, done, task.domain)
+        step.report.merged += len(writer.merges)
+        step.report.merges += writer.merges[: MERGES_SHOWN - len(step.report.merges)]
         graph.flush()
         finished += step.path.stat().st_size
         task.progress(step.name, finished, total)

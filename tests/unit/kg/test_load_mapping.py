@@ -15,6 +15,7 @@ from services.kg.domains import CATALOGUE
 from services.kg.entities import NameIndex
 from services.kg.language.catalogue import Catalogue
 from services.kg.load import BadMapping, LoadReport, UnknownFormat, load
+from services.kg.load.reading import Merge
 from services.kg.store.tables import source
 from tests.unit.kg.library import write_lines
 
@@ -306,6 +307,16 @@ def test_a_domain_of_one_s_own_is_filled_from_csv(store: Engine, own: pathlib.Pa
     assert {one["name"] for one in rows_of(store, "mountain_range", catalogue)} == {"Öland Alps", "South Range"}
 
 
+def test_records_that_become_one_row_are_told(store: Engine, own: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    horn, *others = CSV[1], "Alder Peak,2100,,Öland Alps", "Kestrel  horn,3000,,Öland Alps"
+    catalogue = read_catalogue(CATALOGUE, own)
+    report = load(write_lines(tmp_path, "list.csv", CSV[0], horn, horn, *others), store, catalogue=catalogue)
+    (file,) = report.files
+    assert (file.rows, file.skipped, file.merged) == ({"peaks": 4}, 0, 1)
+    assert file.merges == [Merge(5, 2, "peak", ("kestrel-horn",))]
+    assert {one["metres"] for one in rows_of(store, "peak", catalogue)} == {2100, 3000}
+
+
 def test_a_broken_source_of_a_domain_is_named(store: Engine, own: pathlib.Path, tmp_path: pathlib.Path) -> None:
     write_lines(own / "peaks" / "sources", "peaks.yaml", PEAKS.replace("name: Mountain\n", "title: Mountain\n"))
     with pytest.raises(BadMapping, match=r"peaks\.yaml, line 7, tables\.0\.columns\.title: .* no column of peak title"):
@@ -334,5 +345,8 @@ def test_the_command_fills_a_domain_of_one_s_own(
     done = CliRunner().invoke(app, ["load", str(path), "--database", url, "--domain", "peaks", "--aside", str(aside)])
     assert done.exit_code == 0, done.output
     assert "list.csv:3: First ascent 'no' is no date" in done.output
+    write_lines(tmp_path, "list.csv", *CSV, "Kestrel Horn,3000,,Öland Alps")
+    done = CliRunner().invoke(app, ["load", str(path), "--database", url])
+    assert "list.csv:4: its peak kestrel-horn is that of line 2: one row of both" in done.output
     assert json.loads(aside.read_text())["record"]["Mountain"] == "Bay Top"
     assert CliRunner().invoke(app, ["load", str(path), "--database", url, "--domain", "cooking"]).exit_code == 2
