@@ -157,8 +157,8 @@ def _show(report: "LoadReport") -> None:
     table = Table("file", "format", "rows", "skipped", "merged", box=None)
     for file in report.files:
         rows = "unchanged" if file.unchanged else f"{sum(file.rows.values()):,}"
-        counts = (f"{count:,}" if count else "" for count in (file.skipped, file.merged))
-        table.add_row(plain(file.name), file.format, rows, *counts)
+        others = [f"{count:,}" if count else "" for count in (file.skipped, file.merged)]
+        table.add_row(plain(file.name), file.format, rows, *others)
     err.print(table)
     for file in report.files:
         for problem in file.problems:
