@@ -264,4 +264,6 @@ def _operator_of_time(tokens: Tokens, place: Range) -> Operator:
     for operator, sign in chain(behind, before):
         tokens.take(sign)
         return operator
+    # "By 2023" may be before it or until its end, and is no day or year alone.
+    tokens.doubt |= tokens.word_before(place) == "by"
     return "eq"
