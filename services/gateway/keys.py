@@ -12,7 +12,6 @@ nobody guesses 256 random bits. To rotate a key, add one under another name, mov
 
 import argparse
 import asyncio
-import fcntl
 import hashlib
 import hmac
 import math
@@ -21,8 +20,8 @@ import re
 import secrets
 import sys
 import time
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
@@ -36,6 +35,7 @@ from services.gateway.shared import SharedStore
 from services.kit.budget import Clock
 from services.kit.errors import Forbidden, RateLimited, Unauthorized
 from services.kit.faults import faults_of, in_words
+from services.kit.files import locked, whole
 from services.kit.filters import parse_filter
 from services.kit.telemetry import log
 
@@ -66,7 +66,8 @@ class Key:
 
     def line(self) -> str:
         """The key's line in a file."""
-        fields = (self.name, self.digest.hex(), str(self.per_minute or ""), self.scope_text)
+        rate = "" if self.per_minute is None else str(self.per_minute)
+        fields = (self.name, self.digest.hex(), rate, self.scope_text)
         return " ".join(filter(None, fields)) + "\n"
 
     @property
@@ -226,38 +227,17 @@ class KeyRing:
         log.info("API keys read", keys=len(keys))
 
 
-@contextmanager
-def _alone(file: Path) -> Iterator[None]:
-    """Keep other changes of a file of keys waiting: each reads what the one before it wrote.
-
-    Its folder is locked, as the file itself is replaced.
-    """
-    folder = os.open(file.parent, os.O_RDONLY)
-    try:
-        fcntl.flock(folder, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(folder)
+def _read(file: Path) -> str:
+    return file.read_text(encoding="utf-8") if file.exists() else ""
 
 
-def _change(file: Path, args: argparse.Namespace) -> str:
-    """Carry out a command on a file of keys, and return what it prints."""
-    text = file.read_text(encoding="utf-8") if file.exists() else ""
-    if args.command == "list":
-        keys = ((key.name, str(key.per_minute or "default"), key.scope_text) for key in parse(text))
-        return "\n".join("\t".join(filter(None, fields)) for fields in keys)
-    if args.command == "revoke":
-        lines = text.splitlines(keepends=True)
-        # Comments stay, and a key that is refused can be revoked.
-        kept = [line for line in lines if line.split()[:1] != [args.name]]
-        if kept == lines:
-            raise ValueError(f"there is no key named {args.name}")
-        _replace(file, "".join(kept))
-        return ""
+def _add(file: Path, args: argparse.Namespace) -> str:
+    """Add a key to a file, and return it."""
     if args.per_minute is not None and args.per_minute not in RATES:
         raise ValueError(f"--per-minute is {RATES[0]} to {RATES[-1]:,}, and without it the gateway's rate")
     secret = PREFIX + secrets.token_urlsafe(32)
     scope = Scope(collections=args.collection, rights=args.right or ["ask"], filters=args.where)
+    text = _read(file)
     text += "" if text.endswith("\n") or not text else "\n"
     text += Key(args.name, digest(secret), args.per_minute, scope).line()
     parse(text)
@@ -265,13 +245,21 @@ def _change(file: Path, args: argparse.Namespace) -> str:
     return secret
 
 
+def _revoke(file: Path, name: str) -> None:
+    lines = _read(file).splitlines(keepends=True)
+    # Comments stay, and a key that is refused can be revoked.
+    kept = [line for line in lines if line.split()[:1] != [name]]
+    if kept == lines:
+        raise ValueError(f"there is no key named {name}")
+    _replace(file, "".join(kept))
+
+
 def _replace(file: Path, text: str) -> None:
     """Replace a file at once: a gateway reads the old keys or the new, and no mixture."""
-    draft = file.with_name(f".{file.name}.{os.getpid()}")
-    draft.write_text(text, encoding="utf-8")
-    # Digests only; and the gateway of a container is another user.
-    draft.chmod(0o644)
-    draft.replace(file)
+    with whole(file) as draft:
+        # Digests only; and the gateway of a container is another user.
+        os.fchmod(draft.fileno(), 0o644)
+        draft.write(text.encode())
 
 
 def main() -> None:
@@ -290,14 +278,20 @@ def main() -> None:
     commands.add_parser("list", help="names and rates")
     args = parser.parse_args()
     try:
-        with _alone(args.file):
-            printed = _change(args.file, args)
+        if args.command == "list":
+            for key in parse(_read(args.file)):
+                print("\t".join(filter(None, (key.name, str(key.per_minute or "default"), key.scope_text))))
+            return
+        # Each change reads what the one before it wrote.
+        with locked(args.file.with_name(f".{args.file.name}.lock")):
+            if args.command == "add":
+                print(_add(args.file, args))
+            else:
+                _revoke(args.file, args.name)
     except ValidationError as error:
         sys.exit(f"error: {in_words(faults_of(error))}")
     except (ValueError, OSError) as error:
         sys.exit(f"error: {error}")
-    if printed:
-        print(printed)
 
 
 if __name__ == "__main__":

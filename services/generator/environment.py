@@ -9,11 +9,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from services.generator.errors import GeneratorError
-from services.generator.files import locked
 from services.generator.installer import by_pip, by_uv
 from services.generator.launch import SERVER
 from services.generator.progress import Reporter, run
-from services.kit.files import write_whole
+from services.kit.files import locked, write_whole
 
 PIP = "pip==26.3"
 TORCH = "torch==2.13.0"
@@ -59,6 +58,7 @@ def create(folder: Path, reporter: Reporter) -> bool:
     _check_library()
     folder = folder.absolute()
     _check_is_ours(folder)
+    folder.mkdir(parents=True, exist_ok=True)
     with locked(folder / LOCK, lambda: reporter.log(f"waiting for another run that prepares {folder}")):
         if is_current(folder):
             reporter.log(f"{folder} is ready")

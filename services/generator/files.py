@@ -1,10 +1,7 @@
-"""Locks, checksums, and the manifest of a prepared model."""
+"""Checksums, and the manifest of a prepared model."""
 
-import fcntl
 import hashlib
-import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -33,24 +30,6 @@ class Manifest(BaseModel):
     source: str
     source_sha256: str
     files: tuple[ManifestFile, ...] = Field(min_length=1)
-
-
-@contextmanager
-def locked(path: Path, waiting: Callable[[], None] = lambda: None) -> Iterator[None]:
-    """Hold `path` as a lock between processes; the kernel frees it should we die.
-
-    Waits until it is free, and calls `waiting` before it does so.
-    """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            waiting()
-            fcntl.flock(file, fcntl.LOCK_EX)
-        # A child that outlives us, say pip after our kill, holds on to it until it has ended.
-        os.set_inheritable(file.fileno(), True)
-        yield
 
 
 def sha256(path: Path, advance: Callable[[int], None]) -> str:

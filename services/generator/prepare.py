@@ -21,7 +21,6 @@ from services.generator.files import (
     CHUNK_BYTES,
     MANIFEST,
     changes,
-    locked,
     problems,
     read_manifest,
     sha256,
@@ -33,6 +32,7 @@ from services.generator.quantise import is_quantised, kept
 from services.generator.settings import AUTO, PLUGIN, GeneratorSettings
 from services.generator.sizes import MEGA, SIZES, Size, Wheel
 from services.kit.cpu import instruction_set, int8_kernel, library_limits
+from services.kit.files import locked
 
 # Raised when what is written changes, so that what an older version wrote is written anew.
 INT8_VERSION = 2
@@ -203,6 +203,7 @@ class Preparation:
     def _alone(self, name: str, prepared: Path | str) -> AbstractContextManager[None]:
         """No other run prepares the same within the block; whoever waits says for what."""
         waiting = f"waiting for another run that prepares {prepared}"
+        self.cache.mkdir(parents=True, exist_ok=True)
         return locked(self.cache / f"{name}.lock", lambda: self.reporter.log(waiting))
 
     @contextmanager

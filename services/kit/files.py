@@ -1,8 +1,9 @@
-"""Atomic writes: a file is replaced whole or stays as it was, whatever happens to the process or the disk."""
+"""Atomic writes, whatever happens to the process or the disk, and locks between processes."""
 
 import contextlib
+import fcntl
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
@@ -31,3 +32,20 @@ def write_whole(path: Path, content: bytes) -> None:
     """Replace a file by this content; see `whole`."""
     with whole(path) as file:
         file.write(content)
+
+
+@contextlib.contextmanager
+def locked(path: Path, waiting: Callable[[], None] = lambda: None) -> Iterator[None]:
+    """Hold `path` as a lock between processes; the kernel frees it should we die.
+
+    Waits until it is free, and calls `waiting` before it does so.
+    """
+    with path.open("a") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            waiting()
+            fcntl.flock(file, fcntl.LOCK_EX)
+        # A child that outlives us, say pip after our kill, holds on to it until it has ended.
+        os.set_inheritable(file.fileno(), True)
+        yield

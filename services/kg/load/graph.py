@@ -15,6 +15,7 @@ from sqlalchemy.sql.schema import ScalarElementColumnDefault
 BATCH_ROWS = 1_000
 
 Row = dict[str, Any]
+Key = tuple[Any, ...]  # the values of a row's primary key
 
 
 class Graph:
@@ -25,15 +26,18 @@ class Graph:
         self.tables = tables
         # The latest moment that the source has data of, by domain; days to come do not count.
         self.as_of: dict[str, str] = {}
-        self._pending: dict[tuple[str, bool], dict[tuple[Any, ...], Row]] = defaultdict(dict)
+        self._pending: dict[tuple[str, bool], dict[Key, Row]] = defaultdict(dict)
         self._keys = {name: [column.name for column in table.primary_key] for name, table in tables.items()}
         self._insert: Callable[[Table], Any] = (
             postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
         )
 
-    def put(self, table: str, row: Row, *, fill: bool = False) -> None:
-        """Merge one row, of values in the columns' types. Columns left out stay as they are, or get their default."""
-        key = self.key_of(table, row)
+    def put(self, table: str, row: Row, *, fill: bool = False) -> Key:
+        """Merge one row, of values in the columns' types, and return its key.
+
+        Columns left out stay as they are, or get their default.
+        """
+        key = tuple([row[name] for name in self._keys[table]])
         rows = self._pending[table, fill]
         earlier = rows.get(key)
         if earlier is None:
@@ -44,10 +48,7 @@ class Graph:
             earlier.update({name: value for name, value in row.items() if value is not None})
         if len(rows) >= BATCH_ROWS:
             self.flush()
-
-    def key_of(self, table: str, row: Row) -> tuple[Any, ...]:
-        """The primary key of a row."""
-        return tuple([row[name] for name in self._keys[table]])
+        return key
 
     def state(self, domain: str, moment: str | None) -> None:
         """Note that the source has data of this moment."""

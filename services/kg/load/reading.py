@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Boolean, Column, Float, Integer, Table, select
 
 from services.kg.load.errors import BadRow
-from services.kg.load.graph import Graph, Row
+from services.kg.load.graph import Graph, Key, Row
 from services.kg.load.identity import slug
 from services.kg.load.mapping import Entity, Slug, Text, Value, fields_of
 from services.kg.load.registry import Registry
@@ -26,7 +26,7 @@ class Merge:
     line: int
     earlier: int
     table: str
-    key: tuple[Any, ...]
+    key: Key
 
 
 @dataclass(slots=True)
@@ -43,22 +43,22 @@ class Writer:
     occurrences: Counter[tuple[str, ...]] = field(default_factory=Counter)
     merges: list[Merge] = field(default_factory=list)
     # By table and key, the line of the record that put the row, and a hash of its values.
-    _put: dict[tuple[Any, ...], tuple[int, int]] = field(default_factory=dict)
+    _said: dict[tuple[str, Key], tuple[int, int]] = field(default_factory=dict)
 
     def begin(self) -> None:
         """Begin a pass over a file."""
         self.line = 0
-        for memory in (self.occurrences, self.merges, self._put):
+        for memory in (self.occurrences, self.merges, self._said):
             memory.clear()
 
     def put(self, table: str, row: Row, *, fill: bool = False) -> None:
         """Merge one row of the record at `line`, of values in the columns' types, as `Graph.put` does."""
+        key = self.graph.put(table, row, fill=fill)
         if self.is_strict:
-            key, said = self.graph.key_of(table, row), hash(tuple(row.items()))
-            earlier, before = self._put.setdefault((table, *key), (self.line, said))
+            said = hash(tuple(row.items()))
+            earlier, before = self._said.setdefault((table, key), (self.line, said))
             if said != before and earlier != self.line:
                 self.merges.append(Merge(self.line, earlier, table, key))
-        self.graph.put(table, row, fill=fill)
 
 
 @dataclass(slots=True)

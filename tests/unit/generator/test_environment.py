@@ -18,9 +18,9 @@ from services.generator.environment import (
     is_current,
 )
 from services.generator.errors import GeneratorError
-from services.generator.files import locked
 from services.generator.installer import Command
 from services.generator.progress import Reporter, run
+from services.kit.files import locked
 
 
 def quiet() -> Reporter:

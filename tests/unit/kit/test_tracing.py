@@ -83,10 +83,12 @@ def test_a_collector_that_hangs_keeps_no_server_from_ending(monkeypatch: pytest.
 
     monkeypatch.setattr(tracing, "_provider", None)
     monkeypatch.setattr(tracing, "FLUSH_S", 0.01)
-    send_spans("test", Hanging())
+    hanging = Hanging()
+    send_spans("test", hanging)
     with request_span(TraceContext.from_headers({}), "gateway POST"):
         pass
     flush_spans()
+    assert not hanging.get_finished_spans()
     released.set()
 
 
