@@ -65,6 +65,7 @@ class Column:
     filled: int  # rows with a value
     transform: ColumnTransform = ""  # from what its cells have to `values`: days in ISO 8601, figures without units
     timed: bool = False  # whether its cells have a time of day beside the day, which alone is kept
+    keeps_unit: bool = False  # whether its key has its unit, as another of the table is the name without it
 
     @property
     def unique(self) -> bool:
@@ -141,6 +142,10 @@ class Column:
         # "Hearing days", of a number of days.
         whole = [self.name.replace("_", " ")] if self._unit and len(self._last) > MAX_UNIT else []
         asked = [f"how many ({unit_words})"] if unit_words else []
+        if self.keeps_unit and unit_words:
+            # "Height in feet", beside one in metres.
+            noun = self.name.removesuffix(f"_{self._last}").replace("_", " ")
+            asked += [f"{noun} in ({unit_words})", f"({unit_words}) of {noun}"]
         # What holds tonnes holds no people.
         own = [one for one in self._phrases.get("words", []) if not (self._unit and "(people|" in one)]
         words = [*own, *whole, *asked, *self.other_names]
@@ -339,7 +344,7 @@ class Column:
     @property
     def key(self) -> str:
         """The name of the key: the column's without its unit."""
-        return self.name.removesuffix(f"_{self._last}") if self._unit else self.name
+        return self.name.removesuffix(f"_{self._last}") if self._unit and not self.keeps_unit else self.name
 
     @property
     def _unit(self) -> dict[str, Any]:

@@ -164,6 +164,7 @@ def _listed(names: Iterable[str]) -> str:
 def _view(table: CsvTable, tables: Sequence[CsvTable]) -> View:
     keys: list[Key] = []
     behind: list[Key] = []
+    roles = {join.role for join in table.joins}
     hidden = [f"t.{_QUOTE(table.id)} AS _{table.name}"] if table.names_things else []
     sources = [f"FROM {_QUOTE(table.name)} AS t"]
     # The label first, then the others in the file's order.
@@ -180,6 +181,9 @@ def _view(table: CsvTable, tables: Sequence[CsvTable]) -> View:
                 Key(name, f"{alias}.{_QUOTE(column.name)}")
                 for name, column in sorts_behind(table, join, tables).items()
             ]
+        elif column.key in roles:
+            # An order's customer, beside its customer_id.
+            continue
         elif column is table.label or not (table.names_things and column.name == table.id and column.numeric):
             keys.append(_key(table, column))
     if table.event:

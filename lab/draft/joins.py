@@ -29,12 +29,15 @@ def joins_of(table: CsvTable, tables: Mapping[str, CsvTable]) -> list[Join]:
     return [_plain(one, nouns[one.table]) if counts[one.table] == 1 else one for one in joins]
 
 
-def first_of_roles(joins: Sequence[Join]) -> list[Join]:
-    """The first join of each role: an order's customer_id and customer_name say the same."""
-    first: dict[str, Join] = {}
-    for join in joins:
-        first.setdefault(join.role, join)
-    return list(first.values())
+def with_own_roles(table: CsvTable, joins: Sequence[Join]) -> list[Join]:
+    """The first join of each role: an order's customer_id and customer say the same, if both tell a customer.
+
+    A join whose role is the name of a column that tells something else has its own column's name for it.
+    """
+    first = {join.role: join for join in reversed(joins)}.values()
+    joined = {join.column.name for join in joins}
+    others = {column.name for column in table.columns} - joined
+    return [replace(join, role=join.column.name) if join.role in others else join for join in reversed(first)]
 
 
 def _plain(join: Join, noun: str) -> Join:

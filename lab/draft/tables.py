@@ -3,13 +3,14 @@
 import re
 from collections import Counter
 from collections.abc import Container, Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations, islice
 from pathlib import Path
 
 from lab.draft.cells import read_columns
 from lab.draft.columns import Column
 from lab.draft.headers import MAX_NAME, column_name, without_abbreviations
-from lab.draft.joins import MIN_SHARED, first_of_roles, is_called, joins_of
+from lab.draft.joins import MIN_SHARED, is_called, joins_of, with_own_roles
 from lab.draft.table import FULL_NAME, NAMES, CsvTable
 from lab.draft.vocabulary import singular, synonyms, words_of_names
 from services.kg.load.errors import LoadError
@@ -53,7 +54,8 @@ def read_tables(paths: Sequence[Path], prefix: str = "", reserved: Container[str
             table.label = _called_by_key(table)
             if table.label is not None and table.join_of(table.label) is not None:
                 table.label = None
-        table.joins = first_of_roles(table.joins)
+        table.joins = with_own_roles(table, table.joins)
+        table.columns = _with_own_keys(table)
     names = {column.key for table in tables.values() for column in table.columns}
     names |= {table.noun for table in tables.values()}
     for table in tables.values():
@@ -62,6 +64,19 @@ def read_tables(paths: Sequence[Path], prefix: str = "", reserved: Container[str
         table.synonyms = [one for one in (*group, *synonyms(table.noun)) if one.replace(" ", "_") not in names]
     # Tables that others refer to come first, and those that only link others last.
     return sorted(tables.values(), key=lambda one: (not one.names_things, len(one.joins)))
+
+
+def _with_own_keys(table: CsvTable) -> list[Column]:
+    """The columns of a table, with the units in the keys that others have without: cargo and cargo_t, height_ft."""
+    taken = {table.event, *(join.role for join in table.joins)}
+    taken |= {one.name for one in table.columns if one.key == one.name and table.join_of(one) is None}
+    columns: list[Column] = []
+    for column in table.columns:
+        if column.key != column.name and column.key in taken:
+            column = replace(column, keeps_unit=True)
+        taken.add(column.key)
+        columns.append(column)
+    return columns
 
 
 def _stem(path: Path) -> str:
