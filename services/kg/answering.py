@@ -161,7 +161,7 @@ class Answering:
             attempt = await self._program("rules", placed)
             is_answered, known_chars = attempt.status in ANSWERED, 0
             if not (named and is_answered):
-                known_chars = sum(end - start for start, end in await self._known(task.request.query, domain))
+                known_chars = await self._known_chars(task.request.query, domain)
             # Without a label, rules that know no name of a question make an answer of its "in 2023" alone.
             is_answer = is_answered and bool(named or known_chars)
             # Of two that know as much and do not answer, the label's.
@@ -170,13 +170,13 @@ class Answering:
         _, placed, attempt = min(attempts, key=lambda one: one[0])
         return placed, attempt
 
-    async def _known(self, query: str, domain: str) -> set[tuple[int, int]]:
-        """Where a question says what a domain knows: names, else texts of an added one that a model may ask for."""
+    async def _known_chars(self, query: str, domain: str) -> int:
+        """How many characters of a question say what a domain knows: names, else what a model may ask an added one."""
         places = {spot.place for spot in await spots_in(query, domain, self._spotter)}
         writer, bundled = self._writers.get("sql"), self._executor.catalogue.domains[domain].bundled
         if places or bundled or not self._settings.writes_sql or not isinstance(writer, SqlWriter):
-            return places
-        return await writer.places_said(query, domain)
+            return sum(end - start for start, end in places)
+        return await writer.known_chars(query, domain)
 
     async def read_ahead(self, llm: LLM) -> None:
         """Have a generator read what questions about added domains share before the first of them.
@@ -200,7 +200,7 @@ class Answering:
         # About what the graph does not know no program finds a row; rules find names that are misspelt, and questions
         # that name a year and an award only. Who names a domain of one's own knows where the question belongs.
         is_doubtful = self._spotter is not None and not (is_added and task.request.domain == task.domain)
-        if is_doubtful and not await self._known(task.request.query, task.domain):
+        if is_doubtful and not await self._known_chars(task.request.query, task.domain):
             return None
         if is_added:
             return "sql"

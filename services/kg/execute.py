@@ -17,7 +17,7 @@ from services.kg.language.bind import BoundCall, BoundCombine, BoundGroup, Bound
 from services.kg.language.catalogue import NUMERIC, Catalogue, Function, Key
 from services.kg.language.parse import Parsed, parse_each
 from services.kg.language.tree import Aggregate, Literal_, Nothing, Slice, Sql, render
-from services.kg.outcome import Entity, Outcome, Scalar
+from services.kg.outcome import OF_SELECT, Entity, Outcome, Scalar
 from services.kg.rows import Rows, view_of
 from services.kg.scope import Findings
 from services.kg.selects import parse_select, selection_of
@@ -145,10 +145,12 @@ class _Run:
         selection = selection_of(parse_select(sql), self._compiler.domain, self._compiler.tomorrow)
         for one in selection.comparisons:
             if one.finds_names:
-                named = (Entity(text, one.key.entity, (), text, 1.0, "sql") for text in one.texts)
+                named = (Entity(text, one.key.entity, (), text, 1.0, OF_SELECT) for text in one.texts)
                 self._findings.entities += named
             else:
                 self._findings.conditions.append(one.words)
+        if selection.ranked:
+            self._findings.conditions.append(selection.ranked)
         if selection.once:
             self._findings.conditions.append(f"each {selection.once} once")
         function = selection.function

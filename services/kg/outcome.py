@@ -8,6 +8,8 @@ from proto.kg import KgStatus
 from services.kg.language.catalogue import Function
 
 Scalar: TypeAlias = str | int | float | bool | None
+# How a name of a SELECT is resolved: it is stored as it is written there.
+OF_SELECT = "sql"
 
 
 @dataclass(frozen=True, slots=True)

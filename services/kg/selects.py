@@ -3,19 +3,21 @@
 The database runs the parser's tree of it over the functions' views and never its text; what it may call is listed.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
+from services.kg.comparisons import Comparison, comparisons, place_of, tables_of
 from services.kg.definition.folder import BrokenPart
 from services.kg.definition.views import Sources, check, select_of, tree_of
 from services.kg.errors import ParseError
 from services.kg.language.catalogue import NUMERIC, Domain, Function, Key
 from services.kg.language.tree import Aggregate
 from services.kg.verbalize import AGGREGATES
+from services.kit.text.vocabulary import ORDINALS
 
 MAX_CHARS = 600
 MAX_TABLES = 6
@@ -31,50 +33,6 @@ _AGGREGATES: Mapping[type[exp.Expr], Aggregate] = {exp.Sum: "sum", exp.Avg: "avg
 _SINGLE: tuple[type[exp.Expr], ...] = (exp.Count, *_AGGREGATES)
 
 
-_COMPARISONS = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.In, exp.Like, exp.Between)
-# What stands between a key's words and a value in a text.
-_BETWEEN: Mapping[type[exp.Expr], str] = {
-    exp.NEQ: "not ",
-    exp.GT: "over ",
-    exp.GTE: "from ",
-    exp.LT: "under ",
-    exp.LTE: "up to ",
-}
-_BETWEEN_DATES = {**_BETWEEN, exp.GT: "after ", exp.LT: "before "}
-
-
-@dataclass(frozen=True, slots=True)
-class Comparison:
-    """A column beside literals."""
-
-    node: exp.Expr
-    function: Function
-    key: Key
-    literals: Sequence[exp.Literal]
-
-    @property
-    def texts(self) -> list[str]:
-        return [str(one.this) for one in self.literals if one.is_string]
-
-    @property
-    def is_name(self) -> bool:
-        """Whether the column has names of entities."""
-        return bool(self.key.entity)
-
-    @property
-    def finds_names(self) -> bool:
-        """Whether it keeps the rows of the names that it has."""
-        return self.is_name and isinstance(self.node, exp.EQ | exp.In) and not isinstance(self.node.parent, exp.Not)
-
-    @property
-    def words(self) -> str:
-        """The comparison in words: `length over 20`."""
-        between = (_BETWEEN_DATES if self.key.kind == "date" else _BETWEEN).get(type(self.node), "")
-        joining = " to " if isinstance(self.node, exp.Between) else " or "
-        values = joining.join(str(one.this).strip("%").removesuffix("-") for one in self.literals)
-        return f"{self.key.words} {'not ' if isinstance(self.node.parent, exp.Not) else between}{values}"
-
-
 @dataclass(frozen=True, slots=True)
 class Selection:
     """A SELECT taken apart: the executor orders, cuts and computes over the rows of its function."""
@@ -85,43 +43,7 @@ class Selection:
     aggregate: Aggregate | None  # of the last key that is shown; of all rows
     comparisons: tuple[Comparison, ...]
     once: str  # what is counted once, in words: of COUNT(DISTINCT ...)
-
-
-def place_of(column: exp.Column, functions: Mapping[str, Function]) -> tuple[Function, Key] | None:
-    """The function and the key that a column is, of its own SELECT's tables or of one's around it."""
-    select = column.find_ancestor(exp.Select)
-    while select is not None:
-        for table in tables_of(select):
-            function = functions[table.name]
-            if column.table in ("", table.alias_or_name) and column.name in function.exact_keys:
-                return function, function.exact_keys[column.name]
-        select = select.find_ancestor(exp.Select)
-    return None
-
-
-def comparisons(tree: exp.Expr, functions: Mapping[str, Function]) -> Iterator[Comparison]:
-    """The comparisons of columns with literals."""
-    for node in list(tree.find_all(*_COMPARISONS)):
-        column = _bare(node.this)
-        place = place_of(column, functions) if isinstance(column, exp.Column) else None
-        values = node.expressions if isinstance(node, exp.In) else [node.expression]
-        if isinstance(node, exp.Between):
-            values = [node.args["low"], node.args["high"]]
-        literals = [inner for one in values if isinstance(inner := _bare(one), exp.Literal)]
-        if place is not None and literals and len(literals) == len(values):
-            yield Comparison(node, *place, literals)
-
-
-def _bare(value: exp.Expr) -> exp.Expr:
-    """A value without what changes its case."""
-    while isinstance(value, exp.Lower | exp.Upper | exp.Paren):
-        value = value.this
-    return value
-
-
-def tables_of(select: exp.Select) -> list[exp.Table]:
-    """The tables that a SELECT itself is over, without those of another one within it."""
-    return [one for one in select.find_all(exp.Table) if one.find_ancestor(exp.Select) is select]
+    ranked: str  # by what its LIMIT takes rows, in words: second highest price
 
 
 def columns_of(select: exp.Select) -> list[exp.Column]:
@@ -213,7 +135,7 @@ def selection_of(tree: exp.Query, domain: Domain, tomorrow: str = "") -> Selecti
         grouped=bool(parts.group),
     )
     once = " and ".join(key.words for key in keys) if parts.counts_once else ""
-    return Selection(function, parts.order, parts.limit, parts.aggregate, compared, once)
+    return Selection(function, parts.order, parts.limit, parts.aggregate, compared, once, parts.ranked)
 
 
 def _is_joined(select: exp.Select) -> bool:
@@ -272,6 +194,7 @@ class _Parts:
         self.group: tuple[str, ...] = ()
         self.order: tuple[tuple[str, bool], ...] = ()
         self.limit: int | None = None
+        self.ranked = ""
         if self._is_plain and computed:
             outputs = self._aggregated(outputs[0])
         self._outputs = outputs
@@ -331,6 +254,7 @@ class _Parts:
             if not isinstance(limit.expression, exp.Literal) or not str(limit.expression.this).isdigit():
                 raise ParseError("a LIMIT is a number")
             self.limit = int(str(limit.expression.this))
+            self.ranked = self._rank(ordered[0]) if ordered else ""
         if select.args.get("offset") or (
             select.args.get("distinct") and any(one.this not in values.values() for one in ordered)
         ):
@@ -339,6 +263,17 @@ class _Parts:
         self.order = tuple((self._add(one.this, keys, values), bool(one.args.get("desc"))) for one in ordered)
         select.set("order", None)
         select.set("limit", None)
+
+    def _rank(self, ordered: exp.Ordered) -> str:
+        """By what LIMIT takes rows, in words: `highest price`, `second latest day`."""
+        key, offset = self._key_of(ordered.this), self._select.args.get("offset")
+        place = 1 if offset is None else int(offset.expression.to_py()) + 1 if offset.expression.is_int else 0
+        ordinal = next((word for word, rank in ORDINALS.items() if rank == place), "")
+        if not ordinal:
+            return ""
+        ends = ("earliest", "latest") if key.kind == "date" else ("lowest", "highest")
+        end = ends[bool(ordered.args.get("desc"))]
+        return f"{end if place == 1 else f'{ordinal} {end}'} {key.words}"
 
     def _aggregated(self, value: exp.Expr) -> list[exp.Expr]:
         """What is counted, summed or averaged, in place of the number."""

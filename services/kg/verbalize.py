@@ -14,7 +14,7 @@ from babel import Locale
 
 from services.kg.definition.texts import Texts
 from services.kg.language.catalogue import Domain, Function, Key
-from services.kg.outcome import Outcome, Scalar
+from services.kg.outcome import OF_SELECT, Outcome, Scalar
 from services.kit.text.dates import whole_years
 from services.kit.text.writing import number_text
 
@@ -131,16 +131,30 @@ class _Facts:
         if self.function.narrates:
             return f"{self._item(row)}."
         subject = self._subject(row)
-        sentences = (self._sentence(key, subject, row.get(key.name)) for key in _keys(self.outcome))
-        return " ".join(sentences) if subject else ""
+        if not subject:
+            return ""
+        # What a SELECT found it by: "the harbour dues of call 26-0101 (vessel Tug III)".
+        told = f" ({by})" if (by := ", ".join(self._found_by(subject))) else ""
+        first, *rest = _keys(self.outcome)
+        sentences = [self._sentence(first, subject, row.get(first.name), told)]
+        return " ".join((*sentences, *(self._sentence(key, subject, row.get(key.name)) for key in rest)))
 
-    def _sentence(self, key: Key, subject: str, value: Scalar) -> str:
+    def _found_by(self, subject: str) -> list[str]:
+        """The names, conditions and order of a SELECT, in words; without a name that is just what it found."""
+        names: dict[str, list[str]] = {}
+        for one in self.outcome.entities:
+            if one.how == OF_SELECT:
+                names.setdefault(one.kind, []).append(one.name)
+        named = [f"{_words(kind)} {' or '.join(of)}" for kind, of in names.items() if of != [subject]]
+        return [*named, *self.outcome.conditions]
+
+    def _sentence(self, key: Key, subject: str, value: Scalar, told: str = "") -> str:
         if value is None:
-            return f"No {key.words} of {subject} is known."
+            return f"No {key.words} of {subject}{told} is known."
         if str(value) == subject:
             # "Breed: Boxer": the breed of Boxer is Boxer.
-            return f"{_capital(key.words)}: {subject}."
-        return f"The {key.words} of {subject} is {value_text(key, value, self.today)}."
+            return f"{_capital(key.words)}: {subject}{told}."
+        return f"The {key.words} of {subject}{told} is {value_text(key, value, self.today)}."
 
     def _subject(self, row: Mapping[str, Scalar]) -> str:
         return self.wording.row(self.function.name, row)

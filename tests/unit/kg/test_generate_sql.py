@@ -220,6 +220,53 @@ def test_cells_that_share_items_are_lists(cells: list[str], items: list[str]) ->
     assert parts_of(cells) == items
 
 
+@pytest.mark.parametrize(
+    ("sql", "text"),
+    [
+        ("SELECT price FROM book WHERE title = 'By Night'", "The price of By Night is $7.00."),
+        (
+            "SELECT country FROM author WHERE name IN (SELECT author FROM book WHERE title = 'By Night')",
+            "The country of Cy Page (book By Night) is Peru.",
+        ),
+        (
+            "SELECT title FROM book ORDER BY price DESC LIMIT 1",
+            "Title: Marbled Paper (highest price). The price of Marbled Paper is $31.00.",
+        ),
+        ("SELECT title FROM book ORDER BY price LIMIT 1 OFFSET 1", "Title: Another Way (second lowest price)."),
+        (
+            "SELECT country FROM author ORDER BY born LIMIT 1",
+            "The country of Ada Quill (earliest born) is Norway. The born of Ada Quill is 1815-12-10.",
+        ),
+        (
+            "SELECT weight FROM book WHERE title IN ('By Night', 'Another Way') ORDER BY price LIMIT 1 OFFSET 1",
+            "The weight of Another Way (book By Night or Another Way, second lowest price) is 0.5 kg.",
+        ),
+    ],
+)
+def test_a_fact_tells_what_a_select_found_it_by(executor: Executor, sql: str, text: str) -> None:
+    outcomes = executor.execute(program_of(executor, sql), domain=DOMAIN, query_time=ASKED, seconds=5.0)
+    assert verbalize(outcomes, executor.catalogue.domains, ASKED.date(), max_tokens=200) == [text]
+
+
+@pytest.mark.parametrize(
+    ("query", "chars"),
+    [
+        ("what is the price of Another Way?", len("Another Way")),
+        # What things are called, and a word or a value of theirs, or of those who have them.
+        ("which book has the highest price?", 1),
+        ("how many of the books are essays?", 1),
+        ("which of our authors is that?", 1),
+        ("which author is that?", 0),
+        ("what is the highest price?", 0),
+        ("which book of Tolstoy has the highest price?", 0),
+    ],
+)
+async def test_a_question_belongs_where_its_words_are_known(
+    graph: tuple[Executor, NameIndex], query: str, chars: int
+) -> None:
+    assert await writer(graph, FakeGenerator(lambda _: "")).known_chars(query, DOMAIN) == chars
+
+
 def writer(graph: tuple[Executor, NameIndex], generator: FakeGenerator) -> SqlWriter:
     executor, names = graph
     llm = LLM(ServiceClient("generator", "http://g", http_client(httpx.ASGITransport(generator.app))))

@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterator, Sequence
 from rapidfuzz import fuzz
 from sqlglot import exp
 
+from services.kg.comparisons import Comparison
 from services.kg.entities import NameIndex
 from services.kg.generate.ground import WEAK_WORDS, extent_of, named, other_side, words_of
 from services.kg.generate.rules.guessing import resolved
@@ -18,7 +19,6 @@ from services.kg.generate.rules.values import Values
 from services.kg.generate.spans import Spot, asking_words
 from services.kg.generate.sql.schema import FEW_VALUES
 from services.kg.generate.sql.statement import Statement
-from services.kg.selects import Comparison
 from services.kg.store.names import normalise
 
 _WHETHER = re.compile(rf"\W*(?:{'|'.join(WHETHER)})\b", re.IGNORECASE)

@@ -10,10 +10,12 @@ from services.kg.generate.rules.inflection import degrees
 from services.kg.generate.rules.lexicon import Lexicon
 from services.kg.generate.sql.figures import DAY, months_of, numbers_of
 from services.kg.store.names import normalise
+from services.kit.text.numbers import Figure, numbers, ordinals
 
 _EARLIEST = re.compile(r"\b(?:longest|oldest|earliest|first)\b")
 _LATEST = re.compile(r"\b(?:newest|latest|youngest|last|most recent(?:ly)?)\b")
 _TOTAL = re.compile(r"\b(?:all ?together|in total|total|sum|spend|spent|spending|takings|turnover|income|adds? up)\b")
+_SUPERLATIVE = re.compile(r"[ -](?:most|least|best|worst|latest|[a-z]{2,}est)\b")
 _EACH = re.compile(r"\b(?:each|every|list|per)\b")
 
 
@@ -32,6 +34,19 @@ def order_as_said(select: exp.Select, query: str, lexicon: Lexicon) -> None:
         is_less = any(_says(text, one.less) for one in own) or (is_dated and _EARLIEST.search(text) is not None)
         if is_more != is_less:
             ordered.set("desc", is_more)
+
+
+def rank_as_said(select: exp.Select, query: str) -> None:
+    """Leave out the rows before the one that the question asks for: the second largest."""
+    order, limit, text = select.args.get("order"), select.args.get("limit"), query.lower()
+    is_first = limit is not None and limit.expression == exp.Literal.number(1) and not select.args.get("offset")
+    if order is None or not is_first:
+        return
+    ranks = [(end, rank) for _, end, rank in ordinals(text)]
+    ranks += [(one.end, int(one.value)) for one in numbers(text) if isinstance(one, Figure) and one.ordinal]
+    before = [rank - 1 for end, rank in ranks if rank > 1 and _SUPERLATIVE.match(text, end)]
+    if len(before) == 1:
+        select.offset(before[0], copy=False)
 
 
 def _says(text: str, adjectives: Sequence[str]) -> bool:

@@ -6,23 +6,14 @@ from datetime import date
 
 from sqlglot import exp
 
+from services.kg.comparisons import Comparison, comparisons, place_of, tables_of
 from services.kg.errors import ParseError
 from services.kg.generate.rules.roles import subject_of
 from services.kg.generate.sql.tables import Tables, role_of
 from services.kg.language.catalogue import NUMERIC, Domain, Function, Key
 from services.kg.load.errors import BadRow
 from services.kg.load.values import truth
-from services.kg.selects import (
-    FLAGS,
-    Comparison,
-    columns_of,
-    comparisons,
-    expand_aliases,
-    place_of,
-    selection_of,
-    table_name,
-    tables_of,
-)
+from services.kg.selects import FLAGS, columns_of, expand_aliases, selection_of, table_name
 
 _PART_OF_DATE = re.compile(r"\d{4}(?:-\d{2})?")
 # Sorts behind every day of a year or month.

@@ -1,6 +1,7 @@
 """The writer: a prompt with the tables, a statement, its program."""
 
 import asyncio
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -11,6 +12,7 @@ from services.kg.entities import NameIndex
 from services.kg.errors import ParseError
 from services.kg.generate.base import RESERVE_S, Written, chat, domain_question
 from services.kg.generate.rules.lexicon import lexicons
+from services.kg.generate.rules.phrases import compiled
 from services.kg.generate.rules.values import Values
 from services.kg.generate.spans import Spot, Spotter, spots_in
 from services.kg.generate.sql.figures import unsaid
@@ -24,7 +26,7 @@ from services.kg.generate.sql.linking import (
     with_stored_values,
     with_values_where_they_are,
 )
-from services.kg.generate.sql.mending import add_up, ask_of_any_year, ask_of_the_month, order_as_said
+from services.kg.generate.sql.mending import add_up, ask_of_any_year, ask_of_the_month, order_as_said, rank_as_said
 from services.kg.generate.sql.schema import tables_text
 from services.kg.generate.sql.statement import Statement
 from services.kg.language.catalogue import NUMERIC, Catalogue
@@ -37,6 +39,7 @@ MAX_TOKENS = 100
 MAX_WORDS = 60
 _ONE_LINE = Constraint(regex=rf"NONE|SELECT( [^ \n\r\t]+){{1,{MAX_WORDS}}}")
 NOTHING = "none"
+_OURS = re.compile(r"\b(?:we|us|our|ours|here)\b", re.IGNORECASE)
 # Some 400 tokens, which a slow CPU reads in five seconds: so long others wait while tables are read ahead.
 READ_CHARS = 1_600
 
@@ -101,15 +104,23 @@ class SqlWriter:
         finally:
             read.set()
 
-    async def places_said(self, query: str, domain: str) -> set[tuple[int, int]]:
-        """Where a question without a name of a domain says texts of several words by which it belongs there.
+    async def known_chars(self, query: str, domain: str) -> int:
+        """How many characters of a question without a name of a domain say that it belongs there.
 
-        None where it also names, by a capital, what the domain has no text for: it is about something else.
+        They are texts of several words. It is 1 where it says what the domain's things are called beside another of
+        its words or of those who have the domain, "our"; and 0 where it also names, by a capital, what the domain has
+        no text for: it is about something else.
         """
         links = await asyncio.to_thread(linked_values, query, self.catalogue.domains[domain].shown, self.values, ())
         if any(not any(one.start <= at < one.end for one in links) for at in capitals(query)):
-            return set()
-        return {(one.start, one.end) for one in links if one.is_telling}
+            return 0
+        telling = {(one.start, one.end) for one in links if one.is_telling}
+        if telling:
+            return sum(end - start for start, end in telling)
+        lexicon = lexicons(self.catalogue)[domain]
+        nouns = compiled(lexicon.every_noun).search(query)
+        words = {match.span() for match in compiled(lexicon.every_word).finditer(query)}
+        return int(nouns is not None and (len(words) > 1 or bool(links) or _OURS.search(query) is not None))
 
     def _chat(
         self, query: str, question: str, domain: str, spots: Sequence[Spot]
@@ -170,6 +181,7 @@ class SqlWriter:
             ask_of_the_month(select, query)
             add_up(select, query, self._amounts(domain))
             order_as_said(select, query, lexicons(self.catalogue)[domain])
+            rank_as_said(select, query)
             if unsaid(select, query):
                 return statement, "a number or a day that is not said"
             if asks_no_flag(select, query, flags):

@@ -1,0 +1,88 @@
+"""Comparisons of a SELECT: what it keeps of its tables' rows, in words."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from services.kg.language.catalogue import Function, Key
+
+_COMPARISONS = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.In, exp.Like, exp.Between)
+# What stands between a key's words and a value in a text.
+_BETWEEN: Mapping[type[exp.Expr], str] = {
+    exp.NEQ: "not ",
+    exp.GT: "over ",
+    exp.GTE: "from ",
+    exp.LT: "under ",
+    exp.LTE: "up to ",
+}
+_BETWEEN_DATES = {**_BETWEEN, exp.GT: "after ", exp.LT: "before "}
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A column beside literals."""
+
+    node: exp.Expr
+    function: Function
+    key: Key
+    literals: Sequence[exp.Literal]
+
+    @property
+    def texts(self) -> list[str]:
+        return [str(one.this) for one in self.literals if one.is_string]
+
+    @property
+    def is_name(self) -> bool:
+        """Whether the column has names of entities."""
+        return bool(self.key.entity)
+
+    @property
+    def finds_names(self) -> bool:
+        """Whether it keeps the rows of the names that it has."""
+        return self.is_name and isinstance(self.node, exp.EQ | exp.In) and not isinstance(self.node.parent, exp.Not)
+
+    @property
+    def words(self) -> str:
+        """The comparison in words: `length over 20`."""
+        between = (_BETWEEN_DATES if self.key.kind == "date" else _BETWEEN).get(type(self.node), "")
+        joining = " to " if isinstance(self.node, exp.Between) else " or "
+        values = joining.join(str(one.this).strip("%").removesuffix("-") for one in self.literals)
+        return f"{self.key.words} {'not ' if isinstance(self.node.parent, exp.Not) else between}{values}"
+
+
+def place_of(column: exp.Column, functions: Mapping[str, Function]) -> tuple[Function, Key] | None:
+    """The function and the key that a column is, of its own SELECT's tables or of one's around it."""
+    select = column.find_ancestor(exp.Select)
+    while select is not None:
+        for table in tables_of(select):
+            function = functions[table.name]
+            if column.table in ("", table.alias_or_name) and column.name in function.exact_keys:
+                return function, function.exact_keys[column.name]
+        select = select.find_ancestor(exp.Select)
+    return None
+
+
+def comparisons(tree: exp.Expr, functions: Mapping[str, Function]) -> Iterator[Comparison]:
+    """The comparisons of columns with literals."""
+    for node in list(tree.find_all(*_COMPARISONS)):
+        column = _bare(node.this)
+        place = place_of(column, functions) if isinstance(column, exp.Column) else None
+        values = node.expressions if isinstance(node, exp.In) else [node.expression]
+        if isinstance(node, exp.Between):
+            values = [node.args["low"], node.args["high"]]
+        literals = [inner for one in values if isinstance(inner := _bare(one), exp.Literal)]
+        if place is not None and literals and len(literals) == len(values):
+            yield Comparison(node, *place, literals)
+
+
+def _bare(value: exp.Expr) -> exp.Expr:
+    """A value without what changes its case."""
+    while isinstance(value, exp.Lower | exp.Upper | exp.Paren):
+        value = value.this
+    return value
+
+
+def tables_of(select: exp.Select) -> list[exp.Table]:
+    """The tables that a SELECT itself is over, without those of another one within it."""
+    return [one for one in select.find_all(exp.Table) if one.find_ancestor(exp.Select) is select]
