@@ -1,7 +1,7 @@
 """Numbers and days of a statement that its question must say."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from datetime import date, timedelta
 
 from sqlglot import exp
@@ -34,10 +34,15 @@ def months_of(query: str) -> set[int]:
     return {number for name, number in MONTHS.items() if re.search(rf"\b{name}\b", query.lower())}
 
 
-def unsaid(select: exp.Select, query: str) -> str:
-    """A number or a day of the statement's conditions that the question does not say; empty where there is none."""
+def unsaid(select: exp.Select, query: str, days: Collection[str] = ()) -> str:
+    """A number or a day of the statement's conditions that the question does not say; empty where there is none.
+
+    Args:
+        days: that it says in other words.
+    """
     where = select.find(exp.Where)
-    return next(_unsaid(where, query.lower()), "") if where is not None else ""
+    found = _unsaid(where, query.lower()) if where is not None else ()
+    return next((one for one in found if one not in days), "")
 
 
 def _unsaid(where: exp.Where, query: str) -> Iterator[str]:

@@ -3,13 +3,14 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
+from itertools import permutations
 
 from sqlglot import exp
 
 from services.kg.comparisons import Comparison, comparisons, place_of, tables_of
 from services.kg.errors import ParseError
 from services.kg.generate.rules.roles import subject_of
-from services.kg.generate.sql.tables import Tables, role_of
+from services.kg.generate.sql.tables import Tables, role_of, shared_roles_of
 from services.kg.language.catalogue import NUMERIC, Domain, Function, Key
 from services.kg.load.errors import BadRow
 from services.kg.load.values import truth
@@ -69,6 +70,11 @@ class Statement:
         """See `selects.place_of`."""
         return place_of(column, self.functions)
 
+    def has_days(self, column: exp.Column) -> bool:
+        """Whether a column has days."""
+        place = self.place_of(column)
+        return place is not None and place[1].kind == "date"
+
     @property
     def outputs(self) -> list[exp.Expr]:
         """What the first SELECT tells, without aliases."""
@@ -107,8 +113,17 @@ class Statement:
         if len(near) == len(unknown):
             for column, key in near:
                 column.set("this", exp.to_identifier(key.name))
-        elif len(tables) > 1 or not (self._move(tables[0], columns) or self._chain(select, tables[0])):
+        elif len(tables) > 1 or not self._is_brought(select, tables[0], columns):
             raise ParseError("it names a column that there is not")
+
+    def _is_brought(self, select: exp.Select, table: exp.Table, columns: Sequence[exp.Column]) -> bool:
+        """Bring a statement to the functions that have its columns; whether there are such.
+
+        The repairs of a building are counted, and not the building, which has a column of that name.
+        """
+        if _counts_rows(select):
+            return self._chain(select, table) or self._move(table, columns)
+        return self._move(table, columns) or self._chain(select, table)
 
     def _function_of(self, table: exp.Table, columns: Sequence[exp.Column]) -> Function:
         """The function of a table; the only one with the columns where there is no such table, as an example's."""
@@ -150,7 +165,8 @@ class Statement:
     def _chain(self, select: exp.Select, table: exp.Table) -> bool:
         """Take what another table's rows of some conditions name: the keg price of the beer in order 5015.
 
-        Orders name beers; the beers are those of the order, or, the other way round, orders those of such a beer.
+        Orders name beers; the beers are those of the order, or, the other way round, orders those of such a beer. Who
+        lives in the flat of a repair has the flat that the repair names.
         """
         where = select.args.get("where")
         condition = where.this.unnest() if where is not None else None
@@ -162,17 +178,18 @@ class Statement:
             else []
         )
         own = self.functions[table.name]
-        others = [one for one in self.functions.values() if one is not own and (role_of(own, one) or role_of(one, own))]
-        for then, first in [*((own, other) for other in others), *((other, own) for other in others)]:
+        others = [one for one in self.functions.values() if one is not own]
+        pairs = [*((own, other) for other in others), *((other, own) for other in others), *permutations(others, 2)]
+        for then, first in pairs:
             inner = [one for one in conditions if not self._has(then, [one])]
             rest = [one for one in conditions if one not in inner]
             told = [*select.expressions, *filter(None, (select.args.get("order"), select.args.get("group")))]
-            if not inner or not self._has(first, inner) or not self._has(then, told):
+            between = _roles_between(then, first)
+            if between is None or not inner or not self._has(first, inner) or not self._has(then, told):
                 continue
-            role = role_of(first, then)
-            named, naming = (subject_of(then), role) if role else (role_of(then, first), subject_of(first))
-            if named is None:
+            if then is not own and _counts_rows(select):
                 continue
+            named, naming = between
             for part, function in ((rest + told, then), (inner, first)):
                 self._name_columns(function, part)
             names = exp.select(exp.column(naming.name)).from_(exp.to_table(table_name(first)))
@@ -211,6 +228,19 @@ class Statement:
                 if isinstance(rows, exp.Select) and isinstance(rows.expressions[0], exp.Column):
                     known = exp.Not(this=exp.Is(this=rows.expressions[0].copy(), expression=exp.Null()))
                     rows.where(known, copy=False)
+
+
+def _counts_rows(select: exp.Select) -> bool:
+    return any(one.find(exp.Count) and not one.find(exp.Column) for one in select.expressions)
+
+
+def _roles_between(then: Function, first: Function) -> tuple[Key, Key] | None:
+    """The keys of two functions that have the same names: those of one of them, else of what both name."""
+    if role := role_of(first, then):
+        return subject_of(then), role
+    if role := role_of(then, first):
+        return role, subject_of(first)
+    return shared_roles_of(then, first)
 
 
 def _drop(condition: exp.Expr) -> None:

@@ -25,9 +25,10 @@ class Tables:
             if (key := self.function.exact_keys.get(one)) is not None:
                 return key
         # The quantity of a stock is its quantity_in_stock, whatever else has one; else the model of a driver is that of
-        # the van, where a driver has nothing else with one.
-        beginning = [key for key in self.function.keys if key.name.startswith(f"{name}_")]
-        ending = [key for key in self.function.keys if key.name.endswith(f"_{name}")]
+        # the van, where a driver has nothing else with one. A tenant is neither tenant_count nor charged_to_tenant.
+        keys = [key for key in self.function.keys if key.kind == "text" or name not in self.functions]
+        beginning = [key for key in keys if key.name.startswith(f"{name}_")]
+        ending = [key for key in keys if key.name.endswith(f"_{name}")]
         alone = (keys[0] for keys in (beginning, ending) if len(keys) == 1)
         return next(alone, None) or self._called_otherwise(name)
 
@@ -69,6 +70,12 @@ class Tables:
         is_subject = name == subject_of(other).name
         for role in roles_of(self.function, other):
             yield role.name if is_subject else f"{role.name}_{name}"
+
+
+def shared_roles_of(function: Function, other: Function) -> tuple[Key, Key] | None:
+    """The keys by which two functions name the same rows: the flat of a repair and of a tenant; only where one may."""
+    pairs = [(one, two) for one in function.keys for two in other.keys if one.entity and one.entity == two.entity]
+    return pairs[0] if len(pairs) == 1 else None
 
 
 def role_of(function: Function, other: Function) -> Key | None:
