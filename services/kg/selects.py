@@ -79,6 +79,9 @@ def parse_select(sql: str) -> exp.Query:
         raise ParseError(str(error).partition("\n")[0]) from error
     if not isinstance(tree, exp.Query) or isinstance(tree, exp.Subquery):
         raise ParseError("it is no SELECT")
+    for like in [one for one in tree.find_all(exp.Like) if one.args.get("negate")]:
+        like.set("negate", None)
+        like.replace(exp.Not(this=like.copy()))
     return tree
 
 

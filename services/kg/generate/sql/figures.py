@@ -8,8 +8,8 @@ from sqlglot import exp
 
 from services.kg.generate.ground import says_year
 from services.kit.text import quantities
-from services.kit.text.numbers import numbers
-from services.kit.text.vocabulary import MONTHS, UNITS
+from services.kit.text.numbers import numbers, ordinals
+from services.kit.text.vocabulary import MONTH, MONTHS, UNITS
 
 DAY = re.compile(r"(\d{4})(?:-(\d{2}))?(?:-(\d{2}))?-?%?")
 # A month or a day of whatever year.
@@ -19,14 +19,21 @@ _FIRST, _LAST = ("01", "01"), ("12", "31")
 _RANGES = (exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Between)
 _AFTER = re.compile(r"\b(?:after|later than)\b")
 _END = re.compile(r"\bend of\b")
+_OF_MONTH = re.compile(rf" (?:day )?of (?:{MONTH})\b")
+_MONTH_BEFORE = re.compile(rf"\b(?:{MONTH}) (?:the )?$")
 _DIGITS = re.compile(r"\d+(?:\.\d+)?")
 
 
 def numbers_of(query: str) -> set[float]:
-    """The numbers that a question says, in digits or words."""
+    """The numbers that a question says, in digits or words; of ordinals in words those of days, the first of May."""
     text = query.lower()
     digits = {float(one) for one in _DIGITS.findall(text.replace(",", ""))}
-    return digits | {float(one.value) for one in numbers(text)}
+    days = {
+        float(rank)
+        for start, end, rank in ordinals(text)
+        if _OF_MONTH.match(text, end) or _MONTH_BEFORE.search(text[:start])
+    }
+    return digits | {float(one.value) for one in numbers(text)} | days
 
 
 def months_of(query: str) -> set[int]:

@@ -170,7 +170,8 @@ def _counts_before(statement: Statement, values: Values) -> bool:
     for one in statement.comparisons() if statement.is_counted else ():
         if one.key.kind == "date" and isinstance(one.node, ends) and one.texts:
             end = one.texts[-1].rstrip("%-")
-            if end[:1].isdigit() and end < values.least(one.function, one.key.name)[: len(end)]:
+            first = values.least(one.function, one.key.name)[: len(end)]
+            if end[:1].isdigit() and (end < first or (end == first and isinstance(one.node, exp.LT))):
                 return True
     return False
 

@@ -252,6 +252,14 @@ def _drop(condition: exp.Expr) -> None:
         both.replace(both.right if both.left is condition else both.left)
 
 
+def _within(one: Comparison) -> exp.Expr:
+    """That a day is of one of the years, months or days, or is not where the comparison says so."""
+    patterns = [f"{text}-%" if _PART_OF_DATE.fullmatch(text) else text for text in one.texts]
+    likes = [exp.Like(this=one.node.this.copy(), expression=exp.Literal.string(pattern)) for pattern in patterns]
+    within = exp.paren(exp.or_(*likes)) if len(likes) > 1 else likes[0]
+    return exp.Not(this=within) if isinstance(one.node, exp.NEQ) else within
+
+
 def _typed(one: Comparison) -> None:
     kind, node = one.key.kind, one.node
     for literal in one.literals:
@@ -263,9 +271,10 @@ def _typed(one: Comparison) -> None:
                 raise ParseError(f"{one.key.name} has no such values") from None
         elif kind == "date":
             if _PART_OF_DATE.fullmatch(text):
-                if isinstance(node, exp.EQ):
-                    node.replace(exp.Like(this=node.this.copy(), expression=exp.Literal.string(f"{text}-%")))
-                elif isinstance(node, exp.GT | exp.LTE) or literal is node.args.get("high"):
+                if isinstance(node, exp.EQ | exp.NEQ | exp.In):
+                    node.replace(_within(one))
+                    return
+                if isinstance(node, exp.GT | exp.LTE) or literal is node.args.get("high"):
                     literal.replace(exp.Literal.string(text + _AFTER_ALL))
                 else:
                     literal.replace(exp.Literal.string(text))

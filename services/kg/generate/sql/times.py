@@ -1,64 +1,128 @@
-"""The time that a question says, in place of what a model reckons from today: last month is not the last 30 days."""
+"""The time that a question says, in place of what a model makes of it: last month is not the last 30 days."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from datetime import datetime
+from dataclasses import dataclass
+from datetime import date, datetime
 
 from sqlglot import exp
 
-from services.kg.generate.ground import says_year
-from services.kg.generate.rules.question import Question
+from services.kg.generate.rules.question import Question, TimePhrase
 from services.kg.generate.spans import Spot
-from services.kg.generate.sql.figures import DAY
-from services.kit.text.times import Calendar, Window, resolve_time
+from services.kg.generate.sql.figures import DAY, months_of
+from services.kit.text.times import Calendar, UnknownTime, resolve_time
+from services.kit.text.vocabulary import WEEKDAYS, alternatives
 
-# "Since last month" has another end.
-_OTHERWISE = re.compile(r"\b(?:after|before|by|from|not|since|than|till|to|until|within)(?: the)?\W*$", re.IGNORECASE)
-_COMPARED = (exp.EQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Between, exp.Like)
+# What stands before a time -> whether rows before its first day, of it, and behind its last one are asked for.
+_BEFORE: tuple[tuple[str, tuple[bool, bool, bool]], ...] = (
+    (r"(?:before|earlier than|prior to)", (True, False, False)),
+    (r"(?:after|later than)", (False, False, True)),
+    (r"since", (False, True, True)),
+    (r"(?:until|till|up to|(?:by|until|till|up to|through) the end of)", (True, True, False)),
+    (r"(?:in|during|for|over|throughout)", (False, True, False)),
+)
+_LEADS = [(re.compile(rf"\b{words}(?: the)?(?: year)?\s*$", re.IGNORECASE), parts) for words, parts in _BEFORE]
+# "Last month" alone is of it; "first half of last year" is something else.
+_ALONE = re.compile(
+    r"(?:^|\b(?!\d|of\b|by\b|from\b|to\b|than\b|within\b|and\b|or\b|between\b|not\b)[a-z]+)\s*$", re.IGNORECASE
+)
+_PART = re.compile(
+    rf"\b(?:half|quarter|q[1-4]|h[12]|weekends?|(?:{alternatives(WEEKDAYS)})s?|early|late|mid|start|beginning|ago)\b",
+    re.IGNORECASE,
+)
+# "2021 or later" and "from May on" have another end.
+_GOES_ON = re.compile(r"^\s*(?:or|and|to|on|onwards?|so far|till|until|[-–/])(?!\w)", re.IGNORECASE)
+_YEAR = re.compile(r"(?:1[5-9]|20)\d\d")
+_COMPARED = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Between, exp.Like, exp.In)
 _TODAY = (exp.CurrentDate, exp.CurrentTimestamp)
 
 
-def window_of(query: str, spots: Sequence[Spot], now: datetime, calendar: Calendar) -> Window | None:
-    """The only time that a question says, where it is reckoned from today: last month, this year; else None."""
-    times = Question(query, calendar, now, tuple(spots)).times
-    if len(times) != 1 or any(map(str.isdigit, times[0].text)) or _OTHERWISE.search(query[: times[0].start]):
+@dataclass(frozen=True, slots=True)
+class SaidTime:
+    """Days that a question asks for, as texts that days are compared with."""
+
+    first: str  # "2023-05" of a month; empty without one
+    behind: str  # the first one behind them; empty without an end
+
+    def of(self, column: exp.Column) -> exp.Expr:
+        """The condition that a column has one of the days."""
+        first, behind = map(exp.Literal.string, (self.first, self.behind))
+        since, before = exp.GTE(this=column.copy(), expression=first), exp.LT(this=column.copy(), expression=behind)
+        return exp.and_(*([since] if self.first else []), *([before] if self.behind else []))
+
+
+def said_time(query: str, spots: Sequence[Spot], now: datetime, calendar: Calendar) -> SaidTime | None:
+    """The only time that a question says, of which it leaves nothing open: last month, since 2021; else None."""
+    phrase = _only_phrase(Question(query, calendar, now, tuple(spots)))
+    if phrase is None:
         return None
-    window = resolve_time(times[0].text, now, calendar)
-    return window if window.kind == "window" and window.start and window.end else None
+    start = phrase.start
+    before, behind = query[:start], query[start + len(phrase.text) :]
+    elsewhere = f"{before} {behind}"
+    if _PART.search(elsewhere) or months_of(elsewhere) or _GOES_ON.search(behind):
+        return None
+    parts = next((parts for lead, parts in _LEADS if lead.search(before)), None)
+    if parts is None and not phrase.text[0].isdigit() and _ALONE.search(before):
+        parts = (False, True, False)
+    try:
+        window = resolve_time(phrase.text, now, calendar)
+    except UnknownTime:
+        return None
+    if parts is None or window.kind != "window" or window.start is None or window.end is None:
+        return None
+    first, end = _texts(window.start, window.end)
+    is_before, is_within, _ = parts
+    if is_within:
+        return SaidTime("" if is_before else first, end if is_before or not parts[2] else "")
+    return SaidTime("", first) if is_before else SaidTime(end, "")
 
 
-def ask_of_the_window(
-    select: exp.Select, query: str, window: Window, is_day: Callable[[exp.Column], bool]
-) -> tuple[str, ...]:
-    """Put the days of a question's window in place of those that a statement reckons for a column of days.
+def _only_phrase(question: Question) -> TimePhrase | None:
+    """The only time of a question; a year alone is one whatever stands before it."""
+    times = question.times
+    years = [] if times else list(_YEAR.finditer(question.words))
+    phrases = [*times, *(TimePhrase(year[0], year.start(), len(year[0])) for year in years)]
+    if len(phrases) != 1:
+        return None
+    phrase = phrases[0]
+    # A day of any year: on 30 June.
+    is_open = any(map(str.isdigit, phrase.text)) or months_of(phrase.text)
+    return None if is_open and not _YEAR.search(phrase.text) else phrase
+
+
+def _texts(*days: date) -> list[str]:
+    """Days as texts that sort before all days of theirs, the year or the month alone where all begin one."""
+    if all((day.month, day.day) == (1, 1) for day in days):
+        return [f"{day:%Y}" for day in days]
+    return [f"{day:%Y-%m}" if all(one.day == 1 for one in days) else day.isoformat() for day in days]
+
+
+def ask_of_the_time(select: exp.Select, said: SaidTime, is_day: Callable[[exp.Column], bool]) -> tuple[str, ...]:
+    """Put the time that a question says in place of a statement's conditions on the only column of days that has some.
 
     Args:
         is_day: whether a column has days.
 
     Returns:
-        the first day of the window and the first behind it, as the statement has them; empty where it reckons none.
+        the days that the statement has then; empty where it stays as it is.
     """
-    reckoned = list(_reckoned(select, query, is_day))
-    columns = {column.sql() for one in reckoned for column in one.find_all(exp.Column)}
-    if len(columns) != 1 or any(one.find_ancestor(exp.Or, exp.Not) for one in reckoned):
+    conditions = list(_on_days(select, is_day))
+    columns = {column.sql() for one in conditions for column in one.find_all(exp.Column)}
+    is_other = any(isinstance(one, exp.NEQ) or one.find_ancestor(exp.Or, exp.Not) for one in conditions)
+    if len(columns) != 1 or is_other:
         return ()
-    days = (str(window.start), str(window.end))
-    column = next(reckoned[0].find_all(exp.Column))
-    first, behind = map(exp.Literal.string, days)
-    within = exp.and_(exp.GTE(this=column.copy(), expression=first), exp.LT(this=column.copy(), expression=behind))
-    for one in reckoned:
-        one.replace(within.copy())
-    return days
+    condition = said.of(next(conditions[0].find_all(exp.Column)))
+    for one in conditions:
+        one.replace(condition.copy())
+    return tuple(filter(None, (said.first, said.behind)))
 
 
-def _reckoned(select: exp.Select, query: str, is_day: Callable[[exp.Column], bool]) -> Iterator[exp.Expr]:
-    """The comparisons of columns of days with today, or with days of years that the question does not say."""
+def _on_days(select: exp.Select, is_day: Callable[[exp.Column], bool]) -> Iterator[exp.Expr]:
+    """The comparisons of a column of days with days or with today."""
     where = select.args.get("where")
     for one in where.find_all(*_COMPARED) if where is not None else ():
         columns = list(one.find_all(exp.Column))
-        if len(columns) != 1 or not is_day(columns[0]):
-            continue
-        texts = [str(text.this) for text in one.find_all(exp.Literal) if text.is_string]
-        days = filter(None, map(DAY.fullmatch, texts))
-        if one.find(*_TODAY) or "now" in map(str.lower, texts) or any(not says_year(day[1], query) for day in days):
+        texts = [str(text.this) for text in one.find_all(exp.Literal)]
+        is_today = one.find(*_TODAY) is not None or "now" in map(str.lower, texts)
+        if len(columns) == 1 and is_day(columns[0]) and (is_today or any(map(DAY.fullmatch, texts))):
             yield one

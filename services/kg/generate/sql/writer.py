@@ -29,7 +29,7 @@ from services.kg.generate.sql.linking import (
 from services.kg.generate.sql.mending import add_up, ask_of_any_year, ask_of_the_month, order_as_said, rank_as_said
 from services.kg.generate.sql.schema import tables_text
 from services.kg.generate.sql.statement import Statement
-from services.kg.generate.sql.times import ask_of_the_window, window_of
+from services.kg.generate.sql.times import ask_of_the_time, said_time
 from services.kg.language.catalogue import NUMERIC, Catalogue
 from services.kg.selects import parse_select
 from services.kit.budget import Budget
@@ -176,7 +176,7 @@ class SqlWriter:
             with_values_where_they_are(select, links, area.shown, self.values)
         statement = Statement(tree, area)
         flags = self._columns(domain, "flag")
-        window = window_of(query, spots, now, area.calendar)
+        said_then = said_time(query, spots, now, area.calendar)
         for select in statement.sides:
             with_left_out_values(select, links)
             ask_of_any_year(select, query)
@@ -184,7 +184,7 @@ class SqlWriter:
             add_up(select, query, self._amounts(domain))
             order_as_said(select, query, lexicons(self.catalogue)[domain])
             rank_as_said(select, query)
-            days = ask_of_the_window(select, query, window, statement.has_days) if window is not None else ()
+            days = ask_of_the_time(select, said_then, statement.has_days) if said_then is not None else ()
             if unsaid(select, query, days):
                 return statement, "a number or a day that is not said"
             if asks_no_flag(select, query, flags):
