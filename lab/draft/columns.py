@@ -50,6 +50,7 @@ NUMBERED = (*_KEYS, "no", "nr", "number")
 _OF_DAY = re.compile(r"(?:[01]?\d|2[0-3]):[0-5]\d(?::[0-5]\d)?")
 # What asks for a flag `pets_ok`.
 _PERMITS = ("{}", "(allow|take|accept) {}", "{} (is|are) (allowed|accepted)")
+_CODE = re.compile(r"[A-Z]{1,5}[-/]?\d{1,8}(?:[-/]\d{1,6})?")
 YEAR = re.compile(r"1\d{3}|20\d{2}")
 _PERSON = re.compile(r"[^\W\d_][\w.'’-]*(?: [^\W\d_][\w.'’-]*){1,3}")
 
@@ -83,9 +84,10 @@ class Column:
 
     @property
     def code(self) -> bool:
-        """Whether its values are codes, short words in capitals or digits."""
+        """Whether its values are codes: short words in capitals or digits, or numbers behind letters, ORG-001."""
         return self.type == "text" and all(
-            len(one) <= MAX_CODE and one == one.upper() and " " not in one for one in self.values
+            (len(one) <= MAX_CODE and one == one.upper() and " " not in one) or _CODE.fullmatch(one)
+            for one in self.values
         )
 
     @property

@@ -53,5 +53,9 @@ def stated(query: str, outcomes: Sequence[Outcome], lexicons: Mapping[str, Lexic
     if key.kind == "date" and (query.startswith("how old") or (len(values) > 1 and not _SEVERAL.search(query))):
         # An age is no day, and which of several days is asked for nobody knows: "what day do we deliver to it".
         return None
+    named = {entity.surface for one in outcomes for entity in one.entities}
+    if named.issuperset(map(str, values)):
+        # "Which jobs is Ann leading" does not ask who leads Ann's jobs.
+        return None
     texts = list(dict.fromkeys(str(one) if key.kind == "date" else value_text(key, one) for one in values))
     return ("; " if any("," in one for one in texts) and len(texts) > 1 else ", ").join(texts) or None

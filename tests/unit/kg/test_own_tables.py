@@ -273,6 +273,18 @@ def test_the_group_of_most_rows_is_the_answer_where_no_other_is_level(tmp_path: 
         assert outages.settled("Which host had the most outages?") == "oak"
 
 
+def test_what_a_question_names_is_no_answer_to_it(tmp_path: Path) -> None:
+    files = {
+        "staff.csv": "initials,name\nSV,Stefan Varga\nRD,Ruth Dansie\nGP,Gethin Pugh\n",
+        "jobs.csv": "Job no,Job,Lead\nORG-410,Saxby soundboard,SV\nORG-411,Tuba revoicing,RD\nORG-412,Console rebuild,SV\n"
+        "ORG-413,Full clean,GP\n",
+    }
+    with team(tmp_path, files) as jobs:
+        assert jobs.settled("Which jobs is Stefan Varga leading or has he led?") == ""
+        # Codes are no names where there are names.
+        assert jobs.settled("Which jobs does Stefan Varga lead?") == "Console rebuild, Saxby soundboard"
+
+
 def test_what_was_not_done_in_a_year_is_not_what_was_never_done(tmp_path: Path) -> None:
     rows = "\n".join(f"Club {letter} East,{1900 + 5 * number}" for number, letter in enumerate("ABCD"))
     with team(tmp_path, {"clubs.csv": f"name,founded\n{rows}\n"}) as domain:
