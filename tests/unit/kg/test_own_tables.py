@@ -276,8 +276,8 @@ def test_the_group_of_most_rows_is_the_answer_where_no_other_is_level(tmp_path: 
 def test_what_a_question_names_is_no_answer_to_it(tmp_path: Path) -> None:
     files = {
         "staff.csv": "initials,name\nSV,Stefan Varga\nRD,Ruth Dansie\nGP,Gethin Pugh\n",
-        "jobs.csv": "Job no,Job,Lead\nORG-410,Saxby soundboard,SV\nORG-411,Tuba revoicing,RD\nORG-412,Console rebuild,SV\n"
-        "ORG-413,Full clean,GP\n",
+        "jobs.csv": "Job no,Job,Lead\nORG-410,Saxby soundboard,SV\nORG-411,Tuba revoicing,RD\n"
+        "ORG-412,Console rebuild,SV\nORG-413,Full clean,GP\n",
     }
     with team(tmp_path, files) as jobs:
         assert jobs.settled("Which jobs is Stefan Varga leading or has he led?") == ""
