@@ -10,7 +10,9 @@ from services.kg.domains import CATALOGUE
 from services.kg.entities import NameIndex
 from services.kg.execute import Executor
 from services.kg.generate.rules import RuleWriter
+from services.kg.generate.rules.lexicon import lexicons
 from services.kg.generate.rules.question import Question
+from services.kg.generate.rules.readings import read
 from services.kg.generate.rules.values import Values
 from services.kg.generate.spans import Spotter
 from services.kit.budget import Budget
@@ -71,7 +73,40 @@ def test_the_longest_name_wins_and_asking_words_are_none(small_graph: Engine) ->
         ("open on the most recent friday", "most recent friday"), ("the day that the market was open", ""),
         ("days of the first week of january 2024", "first week of january 2024"),
         ("close on 1 decembre 2023", ""), ("close on 1 december 2023", "1 december 2023"),
+        ("close next friday", "next friday"), ("high in q3 last year", "q3 last year"),
+        ("close on 5 january of last year", "5 january of last year"), ("close on 2/13/2024", "2/13/2024"),
+        ("high in the first half of 2023", "first half of 2023"), ("close a week ago", "a week ago"),
+        ("close at the end of january 2024", "end of january 2024"), ("high last three months", "last three months"),
+        ("average since january 2024", "since january 2024"), ("average before 2023", "before 2023"),
+        ("average from 2020 to 2022", "2020 to 2022"), ("high in march", "march"), ("high in the year 2023", "2023"),
+        ("gain so far this month", "so far this month"), ("close from 1 march 2023 on", "from 1 march 2023 on"),
     ],
 )  # fmt: skip
 def test_times_are_found_as_they_are_said(text: str, time: str) -> None:
     assert Question(text, CATALOGUE.domains["finance"].calendar, ASKED).time == time
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "high in the last month of 2023", "high in the month before last month", "close two days before yesterday",
+        "close the day before 2024-02-13", "close on the last trading day before 2024-02-13", "close a year ago today",
+        "close on monday of the week before last week", "open on the first monday of february 2024",
+        "high in the first two weeks of january 2024", "dividends in late 2023", "close on 13/14/2024",
+        "close on monday or tuesday", "close on a friday", "close on or before friday", "close the week before last",
+    ],
+)  # fmt: skip
+def test_a_time_half_read_is_none(text: str) -> None:
+    question = Question(text, CATALOGUE.domains["finance"].calendar, ASKED)
+    assert question.is_passed_over
+    assert read(lexicons(CATALOGUE)["finance"], question) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["close today, {asked:%B %d}", "films of 2010 and 2011", "what day in february 2024", "high in the year 2023"],
+)
+def test_words_beside_a_time_that_say_no_more_are_no_doubt(text: str) -> None:
+    question = Question(text.format(asked=ASKED).lower(), CATALOGUE.domains["finance"].calendar, ASKED)
+    assert question.time
+    assert not question.is_passed_over

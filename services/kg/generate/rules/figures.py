@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from itertools import chain, pairwise
+from itertools import pairwise
 
 from services.kg.generate.rules.inflection import inflections
 from services.kg.generate.rules.orders import comparatives
@@ -15,6 +15,7 @@ from services.kg.language.tree import Condition, Operator
 from services.kit.text.vocabulary import MONTH_NAMES, MULTIPLES
 
 _YEAR = re.compile(r"\d{4}")
+_DIGITS = re.compile(r"\d+(?:['’]s)?")
 # How keys end whose numbers name something.
 _NUMBERED = ("_no", "_nr", "_number", "_code", "_id", "extension")
 
@@ -118,6 +119,8 @@ def _year(roles: Roles, figure: Number) -> Condition | None:
     bounds = roles.tokens.find((*english().over, *english().under))
     if any(one.end == figure.place.first for one in bounds) or not _are_years(roles, figure):
         return None
+    # Part of a date that nothing has read, 31/31/2024, or of 2024-Q3, is no year.
+    roles.tokens.doubt |= not _DIGITS.fullmatch(roles.tokens.text_of(figure.place))
     # Before the key is looked for: one may be called `since`.
     operator = _operator_of_time(roles.tokens, figure.place)
     roles.tokens.take(figure.place)
@@ -194,7 +197,20 @@ def _date_conditions(roles: Roles) -> list[Condition]:
         return []
     key = roles.dated_key(dates)
     tokens.take(span)
-    return [compared("ge", key, first), compared("le", key, last)]
+    return _between(tokens, key, first, last)
+
+
+def _between(tokens: Tokens, key: str, first: str, last: str) -> list[Condition]:
+    """The conditions of a span: on each end, or on both where one tells the other's year, 5 May to 10 June 2023."""
+    span = f"{first} to {last}"
+    whole, start, end = map(tokens.question.window_of, (span, first, last))
+    if whole is None or end is None or whole.end != end.end:
+        # Not before its end began: "June 2023 to May 2022".
+        tokens.doubt = True
+        return []
+    if start is not None and start.start == whole.start:
+        return [compared("ge", key, first), compared("le", key, last)]
+    return [compared("eq", key, span)]
 
 
 def _is_of_key(roles: Roles, place: Range) -> bool:
@@ -257,13 +273,23 @@ def months_alone(tokens: Tokens) -> Iterator[Range]:
 
 def _operator_of_time(tokens: Tokens, place: Range) -> Operator:
     """The operator that the words beside a time mean; they are read."""
-    ends, signs = english().open_ends, english().time_operators
+    if _goes_on(tokens, place):
+        tokens.take(Range(place.first - 1, place.end + 1))
+        return "ge"
+    ends, signs = english().open_ends, (*english().time_operators, ("le", english().through))
     # "In 2020 or later"; but "in 2020 after Ann" is not after 2020.
-    behind = ((operator, one) for operator, phrases in ends for one in tokens.find(phrases) if one.first == place.end)
-    before = ((operator, one) for operator, phrases in signs for one in tokens.find(phrases) if one.leads_to(place))
-    for operator, sign in chain(behind, before):
+    behind = [(operator, one) for operator, phrases in ends for one in tokens.find(phrases) if one.first == place.end]
+    before = [(operator, one) for operator, phrases in signs for one in tokens.find(phrases) if one.leads_to(place)]
+    # The longest: "all through 2023" is not until its end.
+    for operator, sign in (behind or sorted(before, key=lambda one: one[1].first - one[1].end))[:1]:
         tokens.take(sign)
         return operator
     # "By 2023" may be before it or until its end, and is no day or year alone.
     tokens.doubt |= tokens.word_before(place) == "by"
     return "eq"
+
+
+def _goes_on(tokens: Tokens, place: Range) -> bool:
+    """Whether a time only begins: "from 2023 on", but not "from 2023 on DVD"."""
+    on, behind = tokens.word(place.end), tokens.word(place.end + 1)
+    return tokens.word_before(place) == "from" and on == "on" and (not behind.isalnum() or behind in english().did)

@@ -22,7 +22,9 @@ from services.kg.language.tree import Combine, Query, Reference, render
 
 
 def general(lexicon: Lexicon, question: Question, values: Values) -> list[str]:
-    """The statements of the plainest reading that understands every word; none when no reading does."""
+    """The statements of the plainest reading that understands every word; none without one, or of a time half read."""
+    if question.is_half_read:
+        return []
     functions = lexicon.own.shown
     tokens = Tokens(question, lexicon.fillers)
     readings: list[Reading] = []

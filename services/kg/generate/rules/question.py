@@ -2,52 +2,21 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
 from itertools import pairwise
 
 from services.kg.generate.rules.phrases import compiled
+from services.kg.generate.rules.times import TimePhrase, Times
 from services.kg.generate.rules.words import Editions
 from services.kg.generate.spans import Spot, asking_words
-from services.kit.text.times import Calendar, UnknownTime, resolve_time
-from services.kit.text.vocabulary import MONTH, WEEKDAY_NAMES, alternatives
+from services.kit.text.times import Calendar, UnknownTime, Window, resolve_time
 
-_MONTH = f"(?:{MONTH})"
-_WEEKDAY = f"(?:{alternatives(WEEKDAY_NAMES)})"
 _LAST = r"(?:last|previous|past|prior|recent|most recent|latest|this past|this|current)"
-_DAY = r"(?:full )?(?:day of trading|trading day|trading session|market day|business day)"
-_ONE = r"(?:first|second|third|fourth|last|final|1st|2nd|3rd|4th)"
-_YEAR = r"(?:18|19|20)\d\d"
-# Times as people say them, longer first; each is checked with the resolver before it is used.
-_TIMES = re.compile(
-    "(?:"
-    + "|".join(
-        (
-            rf"{_YEAR}-\d\d-\d\d",
-            rf"{_YEAR}-\d\d(?!\d)",
-            rf"{_MONTH}\.? \d{{1,2}}(?:st|nd|rd|th)?(?:,? {_YEAR})?(?!\d)",
-            rf"\d{{1,2}}(?:st|nd|rd|th)? (?:of )?{_MONTH}(?:,? {_YEAR})?",
-            rf"{_ONE} (?:week|{_DAY}|day) (?:of|in|from) (?:the )?(?:{_LAST} (?:month|year|quarter)|"
-            rf"{_MONTH}(?: (?:of )?{_YEAR})?|{_YEAR})",
-            rf"{_WEEKDAY} (?:of|from|in) (?:the )?{_LAST} week",
-            rf"(?:q[1-4]|{_ONE} (?:quarter|qtr))(?: of| in|,)? (?:the year )?{_YEAR}",
-            rf"{_MONTH},? (?:of )?{_YEAR}",
-            r"(?:the )?day before yesterday",
-            r"yesterday|today|tonight|tomorrow",
-            rf"{_LAST} (?:{_DAY}|{_WEEKDAY})",
-            rf"{_LAST} (?:\d+ |few )?(?:day|week|month|quarter|year)s?",
-            rf"{_WEEKDAY}",
-            r"next (?:week|month|time|game|match)",
-            rf"(?:in|during|for|of|over|throughout|year) {_YEAR}(?![\d-])",
-        )
-    )
-    + r")(?![^\W\d_])",
-    re.IGNORECASE,
-)
 # "the most recent day that the market was open for trading"
 _OPEN_DAY = re.compile(rf"(?:{_LAST}) day (?:that |when |on which )?(?:the )?(?:\w+ )?market was open", re.IGNORECASE)
-_YEARS = re.compile(rf"(?<![\d-]){_YEAR}(?![\d-])")
+_YEARS = re.compile(r"(?<![\d-])(?:18|19|20)\d\d(?![\d-])")
 # The other side of "x or y": up to the sentence's joint, or the words behind.
 _OTHER_BEFORE = re.compile(
     r"(?:^|,|:|\bbetween|\bis|\bare|\bdid|\bdo|\bdoes)\s+([^,:?]{1,60}?)\s+(?:or|vs\.?|versus)\s+(?:the\s+)?[\"']?$",
@@ -62,15 +31,6 @@ _EDGE = " ,.?!;:\"'“”"
 # Words of a question that names have in their middle.
 _INSIDE = frozenset(("of", "the", "and", "in", "for", "on", "a", "to", "with", "at"))
 _OR = re.compile(r"\bor\b|\bvs\.?\b|\bversus\b|\bthan\b|\bcompared (?:to|with)\b|\band\b|,")
-
-
-@dataclass(frozen=True, slots=True)
-class TimePhrase:
-    """A phrase of a question that is a time, as the question says it."""
-
-    text: str  # without the preposition and the article before it
-    start: int  # its place in the question
-    length: int  # with the preposition and the article
 
 
 @dataclass(frozen=True)
@@ -141,23 +101,48 @@ class Question:
 
     @cached_property
     def time(self) -> str:
-        """Its longest phrase that is a time, as it says it; empty when there is none."""
+        """Its longest phrase that is a time, with "since" or "before" that bounds it; empty when there is none."""
         if _OPEN_DAY.search(self.words):
             return "last trading day"
-        return max(self.times, key=lambda one: one.length, default=TimePhrase("", 0, 0)).text
+        longest = max(self._bounded.phrases, key=lambda one: one.length, default=None)
+        return longest.text if longest is not None else ""
+
+    @property
+    def times(self) -> list[TimePhrase]:
+        """All its phrases that are times, in order, without what bounds them."""
+        return self._times.phrases
+
+    @property
+    def is_half_read(self) -> bool:
+        """Whether words beside one of its times make it another one: "the year before 2023"."""
+        return self._times.unread
+
+    @property
+    def is_passed_over(self) -> bool:
+        """As `is_half_read`, for readings, which read "since" and "before" with the time and pass over other words."""
+        return self._bounded.unread
 
     @cached_property
-    def times(self) -> list[TimePhrase]:
-        """All its phrases that are times, in order."""
-        times: list[TimePhrase] = []
-        for match in _TIMES.finditer(self.words):
-            text = re.sub(r"^(?:in|during|for|of|over|throughout|year) ", "", match[0].lower()).removeprefix("the ")
+    def _times(self) -> Times:
+        return Times(self.words, self.window_of, business=bool(self.calendar.business_day))
+
+    @cached_property
+    def _bounded(self) -> Times:
+        return replace(self._times, bounded=True)
+
+    def window_of(self, text: str) -> Window | None:
+        """The window of a phrase when it is asked; None where it names no time."""
+        if text not in self._windows:
             try:
-                resolve_time(text, self.query_time, self.calendar)
+                self._windows[text] = resolve_time(text, self.query_time, self.calendar)
             except UnknownTime:
-                continue
-            times.append(TimePhrase(text, match.end() - len(text), len(match[0])))
-        return times
+                self._windows[text] = None
+        return self._windows[text]
+
+    @cached_property
+    def _windows(self) -> dict[str, Window | None]:
+        """Phrases that were looked up."""
+        return {}
 
     @cached_property
     def window(self) -> bool:

@@ -140,6 +140,8 @@ class Reader:
         figures = bool(aggregate) or order is not None or counted or any(map(roles.numeric, targets))
         tokens.doubt |= figures and bool(roles.assumed) and not roles.is_of_rows(roles.assumed)
         tokens.doubt |= any(map(tokens.free, months_alone(tokens)))
+        vague = (one for one in tokens.find_all(english().vague) if tokens.word_before(one) != "most")
+        tokens.doubt |= bool(counting) and any(vague)
         # "List the theatre trips" wants no kilometres of their round trips.
         tokens.doubt |= (
             tokens.begins("list") and roles.classes.keys() >= set(nouns) and any(map(roles.numeric, targets))

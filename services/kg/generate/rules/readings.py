@@ -23,7 +23,7 @@ from services.kg.language.tree import (
     Step,
     render,
 )
-from services.kit.text.vocabulary import ORDINAL_ENDING, SMALL, TENS, alternatives
+from services.kit.text.vocabulary import ORDINAL_ENDING, SMALL, TENS, WEEKDAYS, alternatives
 
 # Three names in one call are the most that a program takes together.
 TOGETHER = 3
@@ -42,7 +42,9 @@ _RANK = re.compile(
 
 
 def read(lexicon: Lexicon, question: Question) -> list[str]:
-    """The statements of the first reading that fits; none when none does."""
+    """The statements of the first reading that fits; none when none does, or a time is half read."""
+    if question.is_passed_over:
+        return []
     for reading in lexicon.words.readings:
         if reading.function == NOTHING:
             if _suits(reading, question):
@@ -101,7 +103,9 @@ class _Writer:
             case "dated":
                 return self._dated()
             case "no_time":
-                return not question.time or question.time.startswith("next ")
+                which, _, time = question.time.partition(" ")
+                # "Next Friday" is a day all the same.
+                return not question.time or (which == "next" and time not in WEEKDAYS)
             case "hop":
                 return any(self._goes_on(hop) for hop in self.reading.then)
             case "window":

@@ -210,7 +210,7 @@ class Tokens:
 
     def times(self) -> dict[Range, str]:
         """The phrases of the question that are times, by their places in order."""
-        return {self.place_of(one.start, one.start + len(one.text)): one.text for one in self.question.times}
+        return {self.place_of(one.start, one.end): one.text for one in self.question.times}
 
     def place_of(self, start: int, end: int) -> Range:
         """The words within these characters."""

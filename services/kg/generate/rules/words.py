@@ -274,7 +274,9 @@ class English(Part):
     since: Phrases
     before: Phrases
     until: Phrases
+    through: Phrases
     at: Phrases
+    vague: Phrases
     before_months: WordSet
     or_later: Phrases
     or_earlier: Phrases
