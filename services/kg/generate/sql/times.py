@@ -7,7 +7,8 @@ from datetime import date, datetime
 
 from sqlglot import exp
 
-from services.kg.generate.rules.question import Question, TimePhrase
+from services.kg.generate.rules.question import Question
+from services.kg.generate.rules.times import TimePhrase
 from services.kg.generate.spans import Spot
 from services.kg.generate.sql.figures import DAY, months_of
 from services.kit.text.times import Calendar, UnknownTime, resolve_time
