@@ -109,6 +109,11 @@ def date_of(text: str) -> WrittenDate | None:
     return None
 
 
+def full_year(digits: int) -> int:
+    """The year that two digits mean."""
+    return digits + (2000 if digits <= LAST_SHORT_YEAR else 1900)
+
+
 def whole_years(first: date, last: date) -> int:
     """The full years between two days: an age."""
     return last.year - first.year - ((last.month, last.day) < (first.month, first.day))
@@ -154,8 +159,9 @@ def _date(match: re.Match[str]) -> WrittenDate | None:
         month = int(parts["m"]) if parts.get("m") else MONTHS[parts["mon"]]
         day = int(parts.get("d") or 0)
     if short:
-        year += 2000 if year <= LAST_SHORT_YEAR else 1900
-    if not 1 <= month <= 12 or day > 31:
+        year = full_year(year)
+    # Some sources write an unknown day as 0, but only among numbers.
+    if not 1 <= month <= 12 or day > 31 or (parts.get("mon") and parts.get("d") and not day):
         return None
     return WrittenDate(*match.span(), year, month, day, short, numeric)
 

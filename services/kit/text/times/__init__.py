@@ -9,9 +9,10 @@ import unicodedata
 from dataclasses import astuple
 from datetime import date, datetime, timedelta
 
-from services.kit.text.times import periods
+from services.kit.text.dates import full_year
 from services.kit.text.times.calendar import Calendar, Clock, Period, Window
-from services.kit.text.times.phrases import period_of
+from services.kit.text.times.patterns import COUNT, UNIT
+from services.kit.text.times.phrases import period_of, span_of
 from services.kit.text.vocabulary import MONTHS, WEEKDAYS, alternatives
 
 __all__ = ["MAX_PHRASE_CHARS", "Calendar", "UnknownTime", "Window", "resolve_span", "resolve_time"]
@@ -24,11 +25,19 @@ EXAMPLES = (
     "2024-02", "since 2020", "2000-2010", "latest",
 )  # fmt: skip
 
-# "in 2 days" keeps its "in", without which it would lie in the past; "at the moment" is a phrase of its own.
+# "in 2 days" keeps its "in", without which it would lie in the past, and "over a year ago" its "over", which makes it
+# longer ago; "at the moment" is a phrase of its own.
 _LEADING = re.compile(
-    r"^(?:(?:on|in(?! (?:\d{1,3}|a|an|one|two|three) )|at(?! moment| present)|during|for|over|of|as of|within|"
-    r"throughout|around) )+"
+    rf"^(?:(?:on|in(?! (?:(?:over|around) )?{COUNT} {UNIT}\b)|at(?! moment| present)|during|for|"
+    r"over(?!.* (?:ago|back|earlier|before)$)|of|as of|within|throughout|around) )+"
 )
+_QUOTES = "'’‘`´"
+# "may '22", where no quote closes.
+_SHORT_YEAR = re.compile(rf"(?<=[ ,/-])[{_QUOTES}](\d\d)\b(?!.*\w[{_QUOTES}](?!s\b))")
+# "may's", "2020's q1", but not "the 1990's".
+_POSSESSIVE = re.compile(rf"(?<!\d0)[{_QUOTES}]s\b|[{_QUOTES}]s(?= (?!(?:or|and)\b))")
+# A year may be left out behind a slash or a dot: 28-3 are days of a month.
+_NUMERIC = re.compile(r"(?<![\d/.-])(\d{1,2})([/.-])(\d{1,2})(\2(?:\d{4}|\d\d)|(?<!-\d)(?<!-\d\d))(?![\d/.-])")
 _PROPER = re.compile(rf"\b(?:{alternatives((*WEEKDAYS, *MONTHS))})(?=[ -]|$)|\bq[1-4]\b|\bipo\b")
 
 
@@ -49,34 +58,18 @@ def resolve_time(phrase: str, moment: datetime, calendar: Calendar) -> Window:
     Raises:
         UnknownTime: the phrase names no time, or one outside the calendar.
     """
-    text = _normalised(phrase, calendar)
-    clock = _clock(moment, calendar, text)
-    return _window(_period(text, clock), clock, text)
+    return _window([_normalised(phrase, calendar)], moment, calendar)
 
 
 def resolve_span(first: str, second: str, moment: datetime, calendar: Calendar) -> Window:
-    """The window from the start of one phrase to the end of another, both included, in either order.
+    """The window from the start of one phrase to the end of another, both included.
+
+    They may come in either order, unless one is without a year, or a weekday without a week.
 
     Raises:
         UnknownTime: one of them names no time, or one without an end such as the next game.
     """
-    start, end = _normalised(first, calendar), _normalised(second, calendar)
-    text = f"{start} to {end}"
-    clock = _clock(moment, calendar, text)
-    try:
-        period = periods.span(_period(start, clock), _period(end, clock), clock)
-    except OverflowError:
-        period = None
-    if period is None:
-        raise UnknownTime(calendar.spoken(text), calendar=calendar)
-    return _window(period, clock, text)
-
-
-def _clock(moment: datetime, calendar: Calendar, text: str) -> Clock:
-    try:
-        return Clock.at(moment, calendar)
-    except OverflowError as error:
-        raise UnknownTime(calendar.spoken(text), "is asked at the calendar's end", calendar) from error
+    return _window([_normalised(first, calendar), _normalised(second, calendar)], moment, calendar)
 
 
 def _normalised(phrase: str, calendar: Calendar) -> str:
@@ -89,7 +82,8 @@ def _normalised(phrase: str, calendar: Calendar) -> str:
         raise UnknownTime(f"{phrase[:ECHO_CHARS]}...", f"is longer than {MAX_PHRASE_CHARS} characters", calendar)
     text = unicodedata.normalize("NFKC", phrase).casefold()
     text = re.sub(r"[‐-―−]", "-", text)
-    text = re.sub(r"['’`´]s\b|[\"'’‘“”`´?!;()\[\]{}]", "", text)
+    text = _SHORT_YEAR.sub(lambda match: str(full_year(int(match[1]))), text)
+    text = re.sub(rf"[{_QUOTES}\"“”?!;()\[\]{{}}]", "", _POSSESSIVE.sub("", text))
     text = re.sub(r"[,_\s]+|(?<=[a-z])\.(?= |$)|\.+$", " ", text)
     text = " ".join(re.sub(r"\bthe\b", " ", text).split())
     text = calendar.rewrite(re.sub(r"\bqtr\b", "quarter", text))
@@ -99,25 +93,39 @@ def _normalised(phrase: str, calendar: Calendar) -> str:
     return calendar.rewrite(text)
 
 
-def _period(text: str, clock: Clock) -> Period:
-    """The period of a normalised phrase.
+def _window(phrases: list[str], moment: datetime, calendar: Calendar) -> Window:
+    """The window of a normalised phrase, or from one to another.
 
     Raises:
         UnknownTime: there is none.
     """
+    text = calendar.spoken(" to ".join(phrases))
     try:
-        period = period_of(text, clock)
+        clock = Clock.at(moment, calendar)
+    except OverflowError as error:
+        raise UnknownTime(text, "is asked at the calendar's end", calendar) from error
+    first, *second = _month_first(phrases)
+    try:
+        period = span_of(first, second[0], clock) if second else period_of(first, clock)
     except (ValueError, OverflowError):
         # An impossible date such as 2024-02-30, or one before year 1 or after year 9999.
         period = None
     if period is None or (period.start and period.end and period.start >= period.end):
-        raise UnknownTime(clock.calendar.spoken(text), calendar=clock.calendar)
-    return period
-
-
-def _window(period: Period, clock: Clock, text: str) -> Window:
-    text = clock.calendar.spoken(text)
+        raise UnknownTime(text, calendar=calendar)
     return Window(*astuple(period), now=clock.now, phrase=text, label=_label(period, clock, text))
+
+
+def _month_first(phrases: list[str]) -> list[str]:
+    """The phrases, with the month in front of the day in numeric dates.
+
+    Dates with dots begin with the day, and so do all if one can only be read so, as in "1/5/2024 to 31/5/2024".
+    """
+    day_first = any(int(match[1]) > 12 for text in phrases for match in _NUMERIC.finditer(text))
+
+    def swapped(match: re.Match[str]) -> str:
+        return match.expand(r"\3\2\1\4") if (day_first or match[2] == ".") and int(match[3]) <= 12 else match[0]
+
+    return [_NUMERIC.sub(swapped, text) for text in phrases]
 
 
 def _label(period: Period, clock: Clock, text: str) -> str:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from functools import cached_property
 from typing import Annotated, Any, Literal
@@ -107,10 +107,14 @@ class Window(Period):
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """A moment as a calendar sees it."""
+    """A moment as a calendar sees it.
+
+    `memory` has the periods of the phrases read at it: what is nested in a phrase is read once, however it is reached.
+    """
 
     now: datetime
     calendar: Calendar
+    memory: dict[str, Period | None] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
     def at(cls, moment: datetime, calendar: Calendar) -> "Clock":
@@ -142,6 +146,11 @@ class Clock:
     def spoken_sunday(self) -> date:
         """`sunday`, but on a Sunday with business days that of the past working week, which people call this one."""
         return self.sunday - timedelta(days=7) if self.business and self.today == self.sunday else self.sunday
+
+    def at_the_end(self, end: date | None) -> "Clock":
+        """The clock on the last day before `end`, where a day or month without a year is the most recent one."""
+        now = datetime.combine(end - timedelta(days=1), self.now.timetz()) if end else self.now
+        return Clock(now, self.calendar.model_copy(update={"nearest": False}))
 
     def snap(self, where: Snap) -> Snap:
         """The direction on business days, else `none`: elsewhere a day without a record is a fact, not a gap."""

@@ -124,11 +124,22 @@ def rolling(clock: Clock, count: int, unit: str) -> Period | None:
     """The last `count` units up to today."""
     if count < 1:
         return None
-    return Period(back(clock.today, count, unit), clock.today if clock.business else clock.tomorrow, "range")
+    start = back(clock.today, count, unit)
+    if clock.business:
+        return Period(start, clock.today, "range")
+    return Period(start + timedelta(days=1), clock.tomorrow, "range")
 
 
-def span(first: Period, second: Period, clock: Clock) -> Period | None:
-    """From the start of one period to the end of the other, whichever is earlier."""
+def middle(period: Period, start: date, end: date) -> date | None:
+    """The day that halves a period of whole months; half a month has 15 days. None for another period."""
+    months = MONTHS_OF.get(period.granularity, 0)
+    if not months and start.day == end.day == 1:
+        months = 12 * (end.year - start.year) + end.month - start.month
+    return add_months(start, months // 2) + timedelta(days=months % 2 * 15) if months else None
+
+
+def span(first: Period, second: Period, clock: Clock, *, either_order: bool = True) -> Period | None:
+    """From the start of one period to the end of the other, whichever is earlier, or only if it is the first."""
     if {first.kind, second.kind} & {"previous_event", "next_event"}:
         return None
     # Now is today; the first record ever leaves the span open.
@@ -136,7 +147,7 @@ def span(first: Period, second: Period, clock: Clock) -> Period | None:
         (clock.today, clock.tomorrow) if period.kind == "latest" else (period.start, period.end)
         for period in (first, second)
     )
-    if start is not None and other_end is not None and start >= other_end:
+    if either_order and start is not None and other_end is not None and start >= other_end:
         start, other_end = other_start, end
     if start is not None and other_end is not None and start >= other_end:
         return None

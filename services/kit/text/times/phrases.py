@@ -6,43 +6,21 @@ month or day without a year is the most recent one that has begun, or the neares
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import date, timedelta
 
 from services.kit.text.dates import date_of
 from services.kit.text.times import periods
 from services.kit.text.times.calendar import Clock, Period
+from services.kit.text.times.patterns import COUNT, LAST, NEXT, NTH, OF, OPEN, THIS, UNIT, WHICH, count_of, rank_of
 from services.kit.text.times.periods import FIRST_YEAR, LAST_YEAR
-from services.kit.text.vocabulary import (
-    DAYS,
-    EVER,
-    LATEST,
-    LOOSE_COUNTS,
-    MONTH,
-    MONTHS,
-    ORDINAL_ENDING,
-    ORDINALS,
-    SMALL,
-    WEEKDAY,
-    WEEKDAYS,
-    alternatives,
-)
+from services.kit.text.vocabulary import DAYS, EVER, LATEST, MONTH, MONTHS, ORDINAL_ENDING, WEEKDAY, WEEKDAYS
 
-_COUNTS = {**LOOSE_COUNTS, **{word: number for word, number in SMALL.items() if 1 <= number <= 12}}
-_NTHS = {word: rank for word, rank in ORDINALS.items() if rank <= 5} | {"last": -1, "final": -1}
-
+_PERIOD = r"(?P<unit>week|month|quarter|year|decade)"
 _WEEKDAY = rf"(?P<weekday>{WEEKDAY})s?"
 _MONTH = rf"(?P<month>{MONTH})"
 _YEAR = r"(?P<year>\d{4})"
 _DAY = rf"(?P<day>\d{{1,2}}){ORDINAL_ENDING}?"
-_LAST = r"(?:last|latest|most recent|recent|previous|past|prior|preceding|this past)"
-_NEXT = r"(?:next|upcoming|coming|following|this coming)"
-_THIS = r"(?:this|current)"
-_OF = r"(?:(?:of|in|from|for|during) )?"
-_COUNT = rf"(?P<count>\d{{1,5}}|{alternatives(_COUNTS)})(?: of)?"
-_CALENDAR_UNIT = r"(?P<unit>week|month|quarter|year|decade)"
-_UNIT = r"(?P<unit>business day|day|week|month|quarter|year|decade)s?"
-_WHICH = rf"(?:(?P<last>{_LAST})|{_THIS}|(?P<next>{_NEXT}))"
-_NTH = rf"(?P<nth>{alternatives(_NTHS)}|[1-5]{ORDINAL_ENDING}?)"
 
 Parts = dict[str, str]
 Rule = Callable[[Parts, Clock], Period | None]
@@ -66,7 +44,12 @@ def period_of(text: str, clock: Clock) -> Period | None:
         ValueError: it names a date that no calendar has.
         OverflowError: it lies outside the calendar.
     """
-    text = _with_year(text, clock)
+    if text not in clock.memory:
+        clock.memory[text] = _read(_with_year(text, clock), clock)
+    return clock.memory[text]
+
+
+def _read(text: str, clock: Clock) -> Period | None:
     if text in DAYS:
         offset = DAYS[text]
         return clock.day(clock.today + timedelta(days=offset), "previous" if offset <= 0 else "none")
@@ -85,28 +68,20 @@ def period_of(text: str, clock: Clock) -> Period | None:
 
 def _with_year(text: str, clock: Clock) -> str:
     """The phrase, with the number of a year in place of a "last year" at its end: "q4 last year" is "q4 2023"."""
-    match = re.fullmatch(rf"(?P<head>.*\S) (?:(?:of|in|from) )?(?:{_WHICH}|(?<=of )|(?<=in ))(?: )?year", text)
+    match = re.fullmatch(rf"(?P<head>.*\S) (?:(?:of|in|from) )?(?:{WHICH}|(?<=of )|(?<=in ))(?: )?year", text)
     if not match:
         return text
     head = re.sub(r" (?:of|in|from)$", "", match["head"])
     if re.fullmatch(
-        rf"(?:{_LAST}|{_NEXT}|since|before|until|after|from|by|through|so|so far|earlier|later|half|end|start)?", head
+        rf"(?:{LAST}|{NEXT}|since|before|until|after|from|by|through|so|so far|earlier|later|half|end|start)?", head
     ):
         return text
     return f"{head} {clock.today.year + _offset(match.groupdict())}"
 
 
 def _offset(parts: Mapping[str, str | None]) -> int:
-    """Offset of the unit that `_WHICH` names from the current one."""
+    """Offset of the unit that `WHICH` names from the current one."""
     return -1 if parts["last"] else 1 if parts["next"] else 0
-
-
-def _number(word: str) -> int:
-    return int(word) if word.isdecimal() else _COUNTS[word]
-
-
-def _ordinal(word: str) -> int:
-    return _NTHS[word] if word in _NTHS else int(word[0])
 
 
 def _inner(parts: Parts, clock: Clock) -> tuple[Period, date, date] | None:
@@ -117,7 +92,7 @@ def _inner(parts: Parts, clock: Clock) -> tuple[Period, date, date] | None:
     return period, period.start, period.end
 
 
-@_rule(rf"(?:{_LAST}|(?P<next>{_NEXT})) (?P<event>.+)")
+@_rule(rf"(?:{LAST}|(?P<next>{NEXT})) (?P<event>.+)")
 def _event(parts: Parts, clock: Clock) -> Period | None:
     if parts["event"] not in clock.calendar.events:
         return None
@@ -126,21 +101,21 @@ def _event(parts: Parts, clock: Clock) -> Period | None:
     return clock.up_to_now("instant", "previous_event")
 
 
-@_rule(rf"(?:(?:{_LAST} )?(?:full |complete )?|(?P<next>{_NEXT}) )business day")
+@_rule(rf"(?:(?:{LAST} )?(?:full |complete )?|(?P<next>{NEXT}) )business day")
 def _business_day(parts: Parts, clock: Clock) -> Period:
     if parts["next"]:
         return clock.day(clock.tomorrow, "next")
     return clock.day(clock.today - timedelta(days=1))
 
 
-@_rule(rf"{_WEEKDAY} {_OF}{_WHICH} week", rf"{_WHICH} week {_OF}(?:on )?{_WEEKDAY}")
+@_rule(rf"{_WEEKDAY} {OF}{WHICH} week", rf"{WHICH} week {OF}(?:on )?{_WEEKDAY}")
 def _weekday_of_week(parts: Parts, clock: Clock) -> Period:
     weeks = _offset(parts)
     sunday = clock.sunday if weeks < 0 else clock.spoken_sunday
     return clock.day(sunday + timedelta(days=7 * weeks + (WEEKDAYS[parts["weekday"]] + 1) % 7), "next")
 
 
-@_rule(rf"(?:(?P<which>last|previous|prior|preceding|this|{_NEXT}|{_LAST}) )?{_WEEKDAY}")
+@_rule(rf"(?:(?P<which>last|previous|prior|preceding|this|{NEXT}|{LAST}) )?{_WEEKDAY}")
 def _weekday(parts: Parts, clock: Clock) -> Period:
     """Bare or recent: the last one before today. "last" and "previous": the one of the week before."""
     weekday, which, today = WEEKDAYS[parts["weekday"]], parts["which"], clock.today
@@ -153,25 +128,40 @@ def _weekday(parts: Parts, clock: Clock) -> Period:
     day = before
     if which == "this" and (weekday == today.weekday() or not clock.business):
         day = today if weekday == today.weekday() else monday + timedelta(days=weekday)
-    elif re.fullmatch(_NEXT, which):
+    elif re.fullmatch(NEXT, which):
         day += timedelta(days=14 if weekday == today.weekday() else 7)
     return clock.day(day, "next")
 
 
-@_rule(rf"(?:(?P<last>{_LAST}) |this |(?P<next>{_NEXT}) )?weekend")
+@_rule(rf"(?:(?P<last>{LAST}) |this |(?P<next>{NEXT}) )?weekend")
 def _weekend(parts: Parts, clock: Clock) -> Period:
     this = clock.sunday if clock.today.weekday() == 6 else clock.sunday + timedelta(days=7)
     start = this + timedelta(days=7 * _offset(parts) - 1)
     return Period(start, start + timedelta(days=2), "range")
 
 
-@_rule(rf"(?:{_THIS} )?{_CALENDAR_UNIT}(?: so far| to date)?", rf"so far this {_CALENDAR_UNIT}", r"(?P<unit>[wmqy])td")
+@_rule(rf"(?:{THIS} )?{_PERIOD}")
 def _this_unit(parts: Parts, clock: Clock) -> Period | None:
+    return periods.current(clock, parts["unit"])
+
+
+@_rule(
+    r"(?P<period>.+) so far",
+    rf"so far {OF}(?P<period>.+)",
+    rf"(?:{THIS} )?(?P<period>week|month|quarter|year|decade) to date",
+    r"(?P<letter>[wmqy])td",
+)
+def _so_far(parts: Parts, clock: Clock) -> Period | None:
+    """The days of a period until today."""
     letters = {"w": "week", "m": "month", "q": "quarter", "y": "year"}
-    return periods.current(clock, letters.get(parts["unit"], parts["unit"]))
+    inner = _inner(parts if parts.get("period") else {"period": letters[parts["letter"]]}, clock)
+    if inner is None:
+        return None
+    period, start, end = inner
+    return replace(period, end=min(end, clock.tomorrow)) if start <= clock.today else None
 
 
-@_rule(rf"(?:(?P<which>{_LAST}) (?:calendar |full )?|{_NEXT} ){_CALENDAR_UNIT}")
+@_rule(rf"(?:(?P<which>{LAST}) (?:calendar |full )?|{NEXT} ){_PERIOD}")
 def _other_unit(parts: Parts, clock: Clock) -> Period | None:
     if not parts["which"]:
         return periods.unit_period(clock, parts["unit"], 1)
@@ -180,41 +170,45 @@ def _other_unit(parts: Parts, clock: Clock) -> Period | None:
     return periods.unit_period(clock, parts["unit"], -1)
 
 
-@_rule(rf"(?:(?:{_LAST}|trailing|final) )?{_COUNT} {_UNIT}")
+@_rule(rf"(?:(?:{LAST}|trailing|final) )?{COUNT} {UNIT}")
 def _past_units(parts: Parts, clock: Clock) -> Period | None:
-    return periods.rolling(clock, _number(parts["count"]), parts["unit"])
+    return periods.rolling(clock, count_of(parts["count"]), parts["unit"])
 
 
-@_rule(rf"{_NEXT} {_COUNT} {_UNIT}")
+@_rule(rf"{NEXT} {COUNT} {UNIT}")
 def _next_units(parts: Parts, clock: Clock) -> Period | None:
-    count = _number(parts["count"])
+    count = count_of(parts["count"])
     return Period(clock.today, periods.back(clock.today, -count, parts["unit"]), "range") if count else None
 
 
-@_rule(rf"{_COUNT} {_UNIT} (?:ago|back|earlier|before)")
+@_rule(rf"{COUNT} {UNIT} (?:ago|back|earlier|before)")
 def _units_ago(parts: Parts, clock: Clock) -> Period | None:
     """The day that long ago; without business days the week, month or year that it lies in."""
-    count, unit = _number(parts["count"]), parts["unit"]
+    count, unit = count_of(parts["count"]), parts["unit"]
     if clock.business or unit in ("day", "business day"):
         return clock.day(periods.back(clock.today, count, unit))
     return periods.unit_period(clock, unit, -count)
 
 
-@_rule(rf"in {_COUNT} {_UNIT}", rf"{_COUNT} {_UNIT} (?:from now|later|ahead)")
+@_rule(rf"in {COUNT} {UNIT}", rf"{COUNT} {UNIT} (?:from now|later|ahead)")
 def _units_ahead(parts: Parts, clock: Clock) -> Period | None:
-    return clock.day(periods.back(clock.today, -_number(parts["count"]), parts["unit"]), "none")
+    return clock.day(periods.back(clock.today, -count_of(parts["count"]), parts["unit"]), "none")
 
 
-@_rule(rf"{_NTH} (?P<length>week|half) {_OF}(?P<period>.+)", rf"h(?P<nth>[12]) {_OF}(?P<period>.+)")
+# The last half year may be the past six months or the second half of this year.
+@_rule(
+    rf"(?!(?:last|final) half {UNIT}$){NTH} (?P<length>week|half) {OF}(?P<period>.+)",
+    rf"h(?P<nth>[12]) {OF}(?P<period>.+)",
+)
 def _part(parts: Parts, clock: Clock) -> Period | None:
     """The n-th seven days or the half of a period: "first week of january" is its days 1 to 7."""
-    inner, nth = _inner(parts, clock), _ordinal(parts["nth"])
+    inner, nth = _inner(parts, clock), rank_of(parts["nth"])
     if inner is None:
         return None
     period, start, end = inner
     if parts.get("length", "half") == "half":
-        middle = periods.add_months(start, 6) if period.granularity == "year" else start + timedelta(days=15)
-        if nth not in (1, 2, -1) or not start < middle < end:
+        middle = periods.middle(period, start, end)
+        if nth not in (1, 2, -1) or middle is None or not start < middle < end:
             return None
         return Period(start, middle, "range") if nth == 1 else Period(middle, end, "range")
     if nth == -1:
@@ -224,13 +218,13 @@ def _part(parts: Parts, clock: Clock) -> Period | None:
 
 
 @_rule(
-    rf"{_NTH} (?:business )?day {_OF}(?P<period>.+)",
-    rf"(?P<edge>start|beginning|opening|open|end|close) {_OF}(?P<period>.+)",
+    rf"{NTH} (?:business )?day {OF}(?P<period>.+)",
+    rf"(?P<edge>start|beginning|opening|open|end|close) {OF}(?P<period>.+)",
 )
 def _edge_day(parts: Parts, clock: Clock) -> Period | None:
     """The first or last day of a period that has a record; without business days that day itself."""
     inner = _inner(parts, clock)
-    nth = _ordinal(parts["nth"]) if parts.get("nth") else -1 if parts["edge"] in ("end", "close") else 1
+    nth = rank_of(parts["nth"]) if parts.get("nth") else -1 if parts["edge"] in ("end", "close") else 1
     if inner is None or nth not in (1, -1):
         return None
     _, start, end = inner
@@ -240,13 +234,13 @@ def _edge_day(parts: Parts, clock: Clock) -> Period | None:
 
 
 @_rule(
-    rf"q(?P<nth>[1-4])(?: {_OF}{_YEAR})?",
+    rf"q(?P<nth>[1-4])(?: {OF}{_YEAR})?",
     rf"{_YEAR} ?-?q(?P<nth>[1-4])",
-    rf"(?P<nth>first|second|third|fourth|last|final|[1-4]{ORDINAL_ENDING}?) quarter(?: {_OF}{_YEAR})?",
-    rf"quarter (?P<nth>[1-4])(?: {_OF}{_YEAR})?",
+    rf"(?P<nth>first|second|third|fourth|last|final|[1-4]{ORDINAL_ENDING}?) quarter(?: {OF}{_YEAR})?",
+    rf"quarter (?P<nth>[1-4])(?: {OF}{_YEAR})?",
 )
 def _quarter(parts: Parts, clock: Clock) -> Period:
-    nth = 4 if _ordinal(parts["nth"]) == -1 else _ordinal(parts["nth"])
+    nth = 4 if rank_of(parts["nth"]) == -1 else rank_of(parts["nth"])
     month = 3 * nth - 2
     start = date(int(parts["year"]) if parts["year"] else periods.yearless(clock, month), month, 1)
     return Period(start, periods.add_months(start, 3), "quarter")
@@ -264,7 +258,7 @@ def _two_years(parts: Parts, clock: Clock) -> Period | None:
     return None if until <= year or (short and int(parts["until"]) <= 12) else periods.years_of(year, until)
 
 
-@_rule(rf"{_WHICH} season")
+@_rule(rf"{WHICH} season")
 def _season(parts: Parts, clock: Clock) -> Period | None:
     if not clock.calendar.season_month:
         return None
@@ -272,7 +266,7 @@ def _season(parts: Parts, clock: Clock) -> Period | None:
     return periods.season_of(clock, year + _offset(parts))
 
 
-@_rule(rf"(?:month {_OF})?(?P<date>.+)")
+@_rule(rf"(?:month {OF})?(?P<date>.+)")
 def _date(parts: Parts, clock: Clock) -> Period | None:
     """A day or a month in any common form."""
     day = date_of(parts["date"])
@@ -282,7 +276,7 @@ def _date(parts: Parts, clock: Clock) -> Period | None:
     return clock.day(date(year, day.month, day.day)) if day.day else periods.month_of(year, day.month)
 
 
-@_rule(rf"(?:(?P<this>this)|(?P<next>{_NEXT})|{_LAST}) {_MONTH}")
+@_rule(rf"(?:(?P<this>this)|(?P<next>{NEXT})|{LAST}) {_MONTH}")
 def _other_month(parts: Parts, clock: Clock) -> Period:
     month, today = MONTHS[parts["month"]], clock.today
     if parts["this"]:
@@ -295,7 +289,8 @@ def _other_month(parts: Parts, clock: Clock) -> Period:
 @_rule(rf"{_YEAR}-?w(?P<week>\d\d)")
 def _iso_week(parts: Parts, clock: Clock) -> Period:
     monday = date.fromisocalendar(int(parts["year"]), int(parts["week"]), 1)
-    return periods.week_from(clock, monday - timedelta(days=1))
+    # Unlike other weeks it begins on Monday, also where it has seven days.
+    return periods.week_from(clock, monday - timedelta(days=1 if clock.business else 0))
 
 
 @_rule(rf"(?:calendar |fiscal )?(?:year )?{_YEAR}(?: season| calendar year)?")
@@ -303,11 +298,12 @@ def _year(parts: Parts, _: Clock) -> Period | None:
     return periods.year_of(int(parts["year"]))
 
 
-@_rule(rf"{_MONTH} {_DAY} ?(?:-|to|through|until|and) ?(?P<until>\d{{1,2}}){ORDINAL_ENDING}?(?: {_OF}{_YEAR})?")
+@_rule(rf"{_MONTH} {_DAY} ?(?:-|to|through|until|and) ?(?P<until>\d{{1,2}}){ORDINAL_ENDING}?(?: {OF}{_YEAR})?")
 def _days_of_month(parts: Parts, clock: Clock) -> Period | None:
     month, day = MONTHS[parts["month"]], int(parts["day"])
     year = int(parts["year"]) if parts["year"] else periods.yearless(clock, month, day)
-    return periods.span(clock.day(date(year, month, day)), clock.day(date(year, month, int(parts["until"]))), clock)
+    first, last = (clock.day(date(year, month, one)) for one in (day, int(parts["until"])))
+    return periods.span(first, last, clock, either_order=False)
 
 
 @_rule(rf"(?P<day>\d{{1,2}}){ORDINAL_ENDING}")
@@ -349,16 +345,21 @@ def _week_of(parts: Parts, clock: Clock) -> Period | None:
     r"(?P<first>[a-z]{3,9})-(?P<second>[a-z]{3,9} \d{4})",
 )
 def _between(parts: Parts, clock: Clock) -> Period | None:
-    first, second = parts["first"].strip(), parts["second"].strip()
-    yearless = re.fullmatch(rf"{_MONTH}(?: {_DAY})?|q[1-4]", first)
-    year = re.search(r"\b(\d{4})$", second)
-    start, end = period_of(f"{first} {year[1]}" if yearless and year else first, clock), period_of(second, clock)
-    if start is None or end is None:
+    return span_of(parts["first"].strip(), parts["second"].strip(), clock)
+
+
+def span_of(first: str, second: str, clock: Clock) -> Period | None:
+    """The period from one normalised phrase to another; None when no rule reads one of them, or the end is earlier.
+
+    Only complete ends may come in either order.
+    """
+    end = period_of(second, clock)
+    if end is None:
         return None
-    if yearless and start.start and end.start and start.start > end.start:
-        # November to February 2023 begins in the year before.
-        start = period_of(f"{first} {end.start.year - bool(year)}", clock) or start
-    return periods.span(start, end, clock)
+    # November to February 2023 begins in the year before.
+    start = period_of(first, clock.at_the_end(end.end) if OPEN.fullmatch(first) else clock)
+    complete = not any(map(OPEN.fullmatch, (first, second)))
+    return periods.span(start, end, clock, either_order=complete) if start else None
 
 
 @_rule(

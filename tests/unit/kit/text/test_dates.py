@@ -52,7 +52,7 @@ def test_a_text_that_is_one_date(text: str, parts: tuple[int, int, int]) -> None
     assert written.parts == parts
 
 
-@pytest.mark.parametrize("text", ["", "2024", "13", "2024-13", "may be", "on 2024-02-13 too"])
+@pytest.mark.parametrize("text", ["", "2024", "13", "2024-13", "may be", "may 0", "on 2024-02-13 too"])
 def test_a_text_that_is_none(text: str) -> None:
     assert date_of(text) is None
 
