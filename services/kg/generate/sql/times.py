@@ -1,17 +1,15 @@
 """The time that a question says, in place of what a model makes of it: last month is not the last 30 days."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import date
 
 from sqlglot import exp
 
 from services.kg.generate.rules.question import Question
 from services.kg.generate.rules.times import TimePhrase
-from services.kg.generate.spans import Spot
 from services.kg.generate.sql.figures import DAY, months_of
-from services.kit.text.times import Calendar, UnknownTime, resolve_time
 from services.kit.text.vocabulary import WEEKDAYS, alternatives
 
 # What stands before a time -> whether rows before its first day, of it, and behind its last one are asked for.
@@ -52,12 +50,12 @@ class SaidTime:
         return exp.and_(*([since] if self.first else []), *([before] if self.behind else []))
 
 
-def said_time(query: str, spots: Sequence[Spot], now: datetime, calendar: Calendar) -> SaidTime | None:
+def said_time(question: Question) -> SaidTime | None:
     """The only time that a question says, of which it leaves nothing open: last month, since 2021; else None."""
-    phrase = _only_phrase(Question(query, calendar, now, tuple(spots)))
+    phrase = _only_phrase(question)
     if phrase is None:
         return None
-    start = phrase.start
+    query, start = question.text, phrase.start
     before, behind = query[:start], query[start + len(phrase.text) :]
     elsewhere = f"{before} {behind}"
     if _PART.search(elsewhere) or months_of(elsewhere) or _GOES_ON.search(behind):
@@ -65,17 +63,12 @@ def said_time(query: str, spots: Sequence[Spot], now: datetime, calendar: Calend
     parts = next((parts for lead, parts in _LEADS if lead.search(before)), None)
     if parts is None and not phrase.text[0].isdigit() and _ALONE.search(before):
         parts = (False, True, False)
-    try:
-        window = resolve_time(phrase.text, now, calendar)
-    except UnknownTime:
+    window = question.window_of(phrase.text)
+    if parts is None or window is None or window.kind != "window" or window.start is None or window.end is None:
         return None
-    if parts is None or window.kind != "window" or window.start is None or window.end is None:
-        return None
-    first, end = _texts(window.start, window.end)
-    is_before, is_within, _ = parts
-    if is_within:
-        return SaidTime("" if is_before else first, end if is_before or not parts[2] else "")
-    return SaidTime("", first) if is_before else SaidTime(end, "")
+    first, behind = _texts(window.start, window.end)
+    before_it, of_it, after_it = parts
+    return SaidTime("" if before_it else first if of_it else behind, "" if after_it else behind if of_it else first)
 
 
 def _only_phrase(question: Question) -> TimePhrase | None:
@@ -107,7 +100,7 @@ def ask_of_the_time(select: exp.Select, said: SaidTime, is_day: Callable[[exp.Co
     Returns:
         the days that the statement has then; empty where it stays as it is.
     """
-    conditions = list(_on_days(select, is_day))
+    conditions = list(conditions_on_days(select, is_day))
     columns = {column.sql() for one in conditions for column in one.find_all(exp.Column)}
     is_other = any(isinstance(one, exp.NEQ) or one.find_ancestor(exp.Or, exp.Not) for one in conditions)
     if len(columns) != 1 or is_other:
@@ -118,7 +111,7 @@ def ask_of_the_time(select: exp.Select, said: SaidTime, is_day: Callable[[exp.Co
     return tuple(filter(None, (said.first, said.behind)))
 
 
-def _on_days(select: exp.Select, is_day: Callable[[exp.Column], bool]) -> Iterator[exp.Expr]:
+def conditions_on_days(select: exp.Select, is_day: Callable[[exp.Column], bool]) -> Iterator[exp.Expr]:
     """The comparisons of a column of days with days or with today."""
     where = select.args.get("where")
     for one in where.find_all(*_COMPARED) if where is not None else ():

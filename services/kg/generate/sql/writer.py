@@ -13,6 +13,7 @@ from services.kg.errors import ParseError
 from services.kg.generate.base import RESERVE_S, Written, chat, domain_question
 from services.kg.generate.rules.lexicon import lexicons
 from services.kg.generate.rules.phrases import compiled
+from services.kg.generate.rules.question import Question
 from services.kg.generate.rules.values import Values
 from services.kg.generate.spans import Spot, Spotter, spots_in
 from services.kg.generate.sql.figures import unsaid
@@ -29,7 +30,7 @@ from services.kg.generate.sql.linking import (
 from services.kg.generate.sql.mending import add_up, ask_of_any_year, ask_of_the_month, order_as_said, rank_as_said
 from services.kg.generate.sql.schema import tables_text
 from services.kg.generate.sql.statement import Statement
-from services.kg.generate.sql.times import ask_of_the_time, said_time
+from services.kg.generate.sql.times import ask_of_the_time, conditions_on_days, said_time
 from services.kg.language.catalogue import NUMERIC, Catalogue
 from services.kg.selects import parse_select
 from services.kit.budget import Budget
@@ -176,7 +177,8 @@ class SqlWriter:
             with_values_where_they_are(select, links, area.shown, self.values)
         statement = Statement(tree, area)
         flags = self._columns(domain, "flag")
-        said_then = said_time(query, spots, now, area.calendar)
+        question = Question(query, area.calendar, now, tuple(spots))
+        said_then = said_time(question)
         for select in statement.sides:
             with_left_out_values(select, links)
             ask_of_any_year(select, query)
@@ -184,6 +186,8 @@ class SqlWriter:
             add_up(select, query, self._amounts(domain))
             order_as_said(select, query, lexicons(self.catalogue)[domain])
             rank_as_said(select, query)
+            if question.is_half_read and any(conditions_on_days(select, statement.has_days)):
+                return statement, "a time of which words are unread"
             days = ask_of_the_time(select, said_then, statement.has_days) if said_then is not None else ()
             if unsaid(select, query, days):
                 return statement, "a number or a day that is not said"
