@@ -141,8 +141,10 @@ async def test_a_site_that_hangs_costs_its_page_alone(
 
     site.pages["/silent"] = silent
     began = time.monotonic()
-    body = await asked(gateway, budget_s=BUDGET_S)
-    assert time.monotonic() - began < BUDGET_S + LATE_S
+    # The search itself has to end first, on a busy machine too.
+    budget_s = 2 * BUDGET_S
+    body = await asked(gateway, budget_s=budget_s)
+    assert time.monotonic() - began < budget_s + LATE_S
     assert ("page:1", "timeout") in {(item["stage"], item["reason"]) for item in body["degraded"]}
     assert any("Marta Lindqvist" in item["text"] for item in body["citations"])
 
