@@ -7,10 +7,12 @@ from typing import TypeVar
 from urllib.parse import quote, urlencode
 
 import httpx
+from pydantic import TypeAdapter, ValidationError
 
 from proto.collections import (
     DOCUMENT_ID,
     CollectionInfo,
+    CollectionName,
     Collections,
     CreateCollection,
     Document,
@@ -28,8 +30,11 @@ from proto.collections import (
 )
 from services.cli.caller import GATEWAY_TIMEOUT, Caller, Refused
 from services.cli.corpus import MAX_ID, Upload
+from services.cli.questions import BadInput
 
 Result = TypeVar("Result")
+
+_NAME: TypeAdapter[str] = TypeAdapter(CollectionName)
 
 # The retriever's own limit, and the transfer.
 CALL_S = 60.0
@@ -54,12 +59,12 @@ class CollectionClient(Caller):
     def create(self, name: str, request: CreateCollection) -> CollectionInfo:
         """Make a collection, unless it is there; a key that may only write finds it as it is."""
         try:
-            return self.call("PUT", f"/collections/{name}", CollectionInfo, request)
+            return self.call("PUT", _collection(name), CollectionInfo, request)
         except Refused as error:
             if error.problem.status != FORBIDDEN:
                 raise
             try:
-                return self.call("GET", f"/collections/{name}", CollectionInfo)
+                return self.call("GET", _collection(name), CollectionInfo)
             except Refused:
                 raise error from None
 
@@ -67,14 +72,14 @@ class CollectionClient(Caller):
         return self.call("GET", "/collections", Collections).collections
 
     def delete(self, name: str) -> None:
-        self.send("DELETE", f"/collections/{name}")
+        self.send("DELETE", _collection(name))
 
     def ingest(self, name: str, documents: Sequence[Document]) -> IngestResponse:
         """Write a batch, in smaller ones where it takes the retriever too long."""
         request, can_split = IngestRequest(documents=documents), len(documents) > 1
         try:
             return self._again(
-                lambda: self.call("POST", f"/collections/{name}/documents", IngestResponse, request),
+                lambda: self.call("POST", f"{_collection(name)}/documents", IngestResponse, request),
                 PASSING - {GATEWAY_TIMEOUT} if can_split else PASSING,
             )
         except Refused as error:
@@ -119,7 +124,7 @@ class CollectionClient(Caller):
             return None
 
     def documents(self, name: str, listing: Listing) -> Documents:
-        return self.call("GET", f"/collections/{name}/documents?{urlencode(listing.model_dump())}", Documents)
+        return self.call("GET", f"{_collection(name)}/documents?{urlencode(listing.model_dump())}", Documents)
 
     def delete_document(self, name: str, id: str) -> None:
         if not re.fullmatch(DOCUMENT_ID, id):
@@ -130,10 +135,10 @@ class CollectionClient(Caller):
         self.send("DELETE", _document(name, id))
 
     def move(self, name: str, moves: Sequence[Move]) -> MoveResponse:
-        return self.call("POST", f"/collections/{name}/moves", MoveResponse, MoveRequest(moves=tuple(moves)))
+        return self.call("POST", f"{_collection(name)}/moves", MoveResponse, MoveRequest(moves=tuple(moves)))
 
     def search(self, name: str, request: SearchRequest) -> SearchResponse:
-        return self.call("POST", f"/collections/{name}/search", SearchResponse, request)
+        return self.call("POST", f"{_collection(name)}/search", SearchResponse, request)
 
     def _again(self, call: Callable[[], Result], passing: frozenset[int] = PASSING) -> Result:
         """The result of a call that is repeated a few times while it is refused by a passing status."""
@@ -147,5 +152,17 @@ class CollectionClient(Caller):
         return call()
 
 
+def _collection(name: str) -> str:
+    """The address of a collection.
+
+    Raises:
+        BadInput: it is no name of one; in an address it would be that of another, or of a document.
+    """
+    try:
+        return f"/collections/{_NAME.validate_python(name)}"
+    except ValidationError:
+        raise BadInput(f"{name!r} is no name of a collection: small letters, digits, _ and -, at most 63") from None
+
+
 def _document(name: str, id: str) -> str:
-    return f"/collections/{name}/documents/{quote(id, safe='')}"
+    return f"{_collection(name)}/documents/{quote(id, safe='')}"

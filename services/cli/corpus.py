@@ -140,20 +140,34 @@ def files_in(path: Path) -> list[Path]:
     """A file, or all files below a folder that are not hidden, by name.
 
     Raises:
-        BadInput: there is none.
+        BadInput: there is none, or a folder cannot be read: its files would seem to be gone.
     """
     if path.is_file():
         return [path]
     if not path.is_dir():
         raise BadInput(f"{path}: no such file or folder")
-    files = [
-        item
-        for item in sorted(path.rglob("*"))
-        if item.is_file() and not any(part.startswith(".") for part in item.relative_to(path).parts)
-    ]
+    try:
+        files = sorted(item for item in _below(path) if item.is_file())
+    except OSError as error:
+        raise BadInput(f"{error.filename}: {error.strerror}") from None
     if not files:
         raise BadInput(f"{path}: holds no file")
     return files
+
+
+def _below(path: Path) -> Iterator[Path]:
+    """What lies below a folder and is not hidden.
+
+    Raises:
+        OSError: a folder cannot be read.
+    """
+
+    def fail(error: OSError) -> None:
+        raise error
+
+    for folder, folders, names in os.walk(path, onerror=fail):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        yield from (Path(folder, name) for name in names if not name.startswith("."))
 
 
 def read(files: Sequence[Path], root: Path, keys: Keys, source: str = "") -> Iterator[Entry]:

@@ -240,7 +240,8 @@ def list_or_delete(
 def connected(gateway: str = "", *, again: str = "") -> Iterator[CollectionClient]:
     """The retriever, whose failure ends the program; `again` says how work goes on that was cut off."""
     hint = f"; what was written stays: {again}" if again else ""
-    with ends(problem=(Refused,), unreachable=(Unreachable,), hint=hint, again=again), connect(gateway) as client:
+    ending = ends(usage=(BadInput,), problem=(Refused,), unreachable=(Unreachable,), hint=hint, again=again)
+    with ending, connect(gateway) as client:
         yield client
 
 

@@ -154,7 +154,7 @@ def _rows(path: Path, dialect: type[csv.Dialect]) -> Iterator[tuple[Line, list[s
             encoding = "utf-8"
 
     try:
-        reader = csv.reader(texts(), dialect=dialect)
+        reader = csv.reader(texts(), dialect=dialect, strict=True)
         for row in reader:
             if any(map(str.strip, row)):
                 yield Line(reader.line_num, "", end), row

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from proto.collections import MAX_BATCH_DOCUMENTS, Document, FieldValue
 from services.cli.caller import Refused, Unreachable
 from services.cli.corpus import Keys, field_name, files_in, read, source_of
-from services.cli.ending import INTERRUPTED, UNREACHABLE
+from services.cli.ending import INTERRUPTED, UNREACHABLE, USAGE
 from services.cli.main import app
 from services.cli.questions import UNKNOWN_ENCODING, BadInput
 from tests.unit.cli.conftest import INFO, Retriever
@@ -330,6 +330,13 @@ def test_search_shows_what_was_found(retriever: Retriever) -> None:
     assert json.loads(as_json.stdout)["hits"][0]["id"] == "d1"
     assert CliRunner().invoke(app, [*arguments, "--copies"]).exit_code == 0
     assert [request["distinct"] for request in requests] == [True, True, False]
+
+
+@pytest.mark.parametrize("name", ["notes#old", "notes?old", "notes/documents/abc", ".."])
+def test_what_is_no_name_of_a_collection_reaches_nothing(retriever: Retriever, name: str) -> None:
+    result = CliRunner().invoke(app, ["collections", "--delete", name])
+    assert result.exit_code == USAGE
+    assert not retriever.calls
 
 
 def test_collections_are_listed_and_deleted(retriever: Retriever) -> None:

@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 from proto.collections import DocumentInfo
 from services.cli import corpus
 from services.cli.caller import Refused
+from services.cli.ending import USAGE
 from services.cli.main import app
 from services.cli.sync import compare
 from tests.unit.cli.conftest import Retriever
@@ -187,3 +188,24 @@ def test_parquet_that_nothing_here_reads_hides_its_documents(tmp_path: Path, mon
     assert entry.problem.startswith("Parquet is read by pyarrow")
     gone = DocumentInfo(id="r1", digest="d", state="complete")
     assert compare([entry], {"r1": gone}).removed == []
+
+
+def test_a_folder_that_cannot_be_read_removes_nothing(
+    retriever: Retriever, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "deep").mkdir()
+    (folder / "deep" / "d.txt").write_text("D is a text.", encoding="utf-8")
+    sync(folder)
+    before, scan = dict(retriever.documents), os.scandir
+
+    def refuse(path: Any) -> Any:
+        if Path(path).name == "deep":
+            raise PermissionError(13, "Permission denied", str(path))
+        return scan(path)
+
+    # Root may read every folder.
+    monkeypatch.setattr(os, "scandir", refuse)
+    result = CliRunner().invoke(app, ["index", str(folder), "-c", "notes", "--sync"])
+    assert result.exit_code == USAGE
+    assert "Permission denied" in result.output
+    assert retriever.documents == before

@@ -273,6 +273,13 @@ def test_the_group_of_most_rows_is_the_answer_where_no_other_is_level(tmp_path: 
         assert outages.settled("Which host had the most outages?") == "oak"
 
 
+@pytest.mark.parametrize("line", ['1,"unclosed,10\n2,B,20\n', '1,"A "quoted" name",10\n'])
+def test_a_stray_quote_swallows_no_rows(line: str, tmp_path: Path) -> None:
+    (tmp_path / "parts.csv").write_text(f"id,name,height\n{line}", encoding="utf-8")
+    with pytest.raises(LoadError, match="is no CSV"):
+        list(records(tmp_path / "parts.csv"))
+
+
 def test_what_a_question_names_is_no_answer_to_it(tmp_path: Path) -> None:
     files = {
         "staff.csv": "initials,name\nSV,Stefan Varga\nRD,Ruth Dansie\nGP,Gethin Pugh\n",
