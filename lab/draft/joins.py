@@ -34,10 +34,12 @@ def with_own_roles(table: CsvTable, joins: Sequence[Join]) -> list[Join]:
 
     A join whose role is the name of a column that tells something else has its own column's name for it.
     """
-    first = {join.role: join for join in reversed(joins)}.values()
+    first: dict[str, Join] = {}
+    for join in joins:
+        first.setdefault(join.role, join)
     joined = {join.column.name for join in joins}
     others = {column.name for column in table.columns} - joined
-    return [replace(join, role=join.column.name) if join.role in others else join for join in reversed(first)]
+    return [replace(join, role=join.column.name) if join.role in others else join for join in first.values()]
 
 
 def _plain(join: Join, noun: str) -> Join:

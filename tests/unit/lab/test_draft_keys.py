@@ -7,6 +7,7 @@ import pytest
 import yaml
 
 from lab.draft import draft
+from lab.draft.tables import read_tables
 from services.kg.definition.domain import read_catalogue
 from services.kg.domains import CATALOGUE
 from services.kg.load import load
@@ -74,3 +75,17 @@ def test_a_unit_stays_where_a_join_has_the_name(tmp_path: Path) -> None:
 def test_a_unit_stays_where_an_event_has_the_name(tmp_path: Path) -> None:
     matches = [["home_team", "away_team", "match_min"], ["T1", "T2", "90"], ["T2", "T3", "91"], ["T1", "T3", "92"]]
     assert {"match", "match_min"} <= keys_of(tmp_path, "get_match", teams=TEAMS, matches=matches).keys()
+
+
+def test_joins_stand_in_the_order_of_the_file(tmp_path: Path) -> None:
+    berths = [["berth_id", "berth_name"], ["B1", "Old Quay"], ["B2", "Mill Wall"], ["B3", "Ferry Ramp"]]
+    rows = calls(
+        *("call_no", "port_id", "berth_id", "port"),
+        berth_id=["B1", "B2", "B3", "B1"],
+        port=["Alpha Bay", "Beta Bay", "Cape", "Alpha Bay"],
+    )
+    keys = keys_of(tmp_path, "get_call", ports=PORTS, berths=berths, calls=rows)
+    assert [name for name, key in keys.items() if key.get("kind") in ("port", "berth")] == ["port", "berth"]
+    paths = sorted(tmp_path.glob("*.csv"))
+    (table,) = (one for one in read_tables(paths) if one.name == "call")
+    assert [join.role for join in table.joins] == ["port", "berth"]
