@@ -8,15 +8,14 @@ from functools import cached_property
 from itertools import pairwise
 
 from services.kg.generate.rules.phrases import compiled
-from services.kg.generate.rules.times import TimePhrase, Times
+from services.kg.generate.rules.times import LAST, YEAR, TimePhrase, Times
 from services.kg.generate.rules.words import Editions
 from services.kg.generate.spans import Spot, asking_words
 from services.kit.text.times import Calendar, UnknownTime, Window, resolve_time
 
-_LAST = r"(?:last|previous|past|prior|recent|most recent|latest|this past|this|current)"
 # "the most recent day that the market was open for trading"
-_OPEN_DAY = re.compile(rf"(?:{_LAST}) day (?:that |when |on which )?(?:the )?(?:\w+ )?market was open", re.IGNORECASE)
-_YEARS = re.compile(r"(?<![\d-])(?:18|19|20)\d\d(?![\d-])")
+_OPEN_DAY = re.compile(rf"{LAST} day (?:that |when |on which )?(?:the )?(?:\w+ )?market was open", re.IGNORECASE)
+_YEARS = re.compile(rf"(?<![\d-]){YEAR}(?![\d-])")
 # The other side of "x or y": up to the sentence's joint, or the words behind.
 _OTHER_BEFORE = re.compile(
     r"(?:^|,|:|\bbetween|\bis|\bare|\bdid|\bdo|\bdoes)\s+([^,:?]{1,60}?)\s+(?:or|vs\.?|versus)\s+(?:the\s+)?[\"']?$",

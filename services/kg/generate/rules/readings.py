@@ -43,7 +43,8 @@ _RANK = re.compile(
 
 def read(lexicon: Lexicon, question: Question) -> list[str]:
     """The statements of the first reading that fits; none when none does, or a time is half read."""
-    if question.is_passed_over:
+    # A domain without readings needs no times for them.
+    if not lexicon.words.readings or question.is_passed_over:
         return []
     for reading in lexicon.words.readings:
         if reading.function == NOTHING:

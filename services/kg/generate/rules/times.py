@@ -22,10 +22,10 @@ from services.kit.text.vocabulary import (
 
 _MONTH = f"(?:{MONTH})"
 _WEEKDAY = f"(?:{alternatives(WEEKDAY_NAMES)})"
-_LAST = r"(?:last|previous|past|prior|recent|most recent|latest|this past|this|current)"
+LAST = r"(?:last|previous|past|prior|recent|most recent|latest|this past|this|current)"
 _DAY = r"(?:full )?(?:day of trading|trading day|trading session|market day|business day)"
 _ONE = r"(?:first|second|third|fourth|last|final|1st|2nd|3rd|4th)"
-_YEAR = r"(?:18|19|20)\d\d"
+YEAR = r"(?:18|19|20)\d\d"
 _UNIT = r"(?:day|week|month|quarter|year|decade)"
 _THIS = r"(?:this|the current) (?:week|month|quarter|year)"
 _COUNT = rf"(?:\d{{1,3}}|{alternatives((*LOOSE_COUNTS, *SMALL))})(?: of)?"
@@ -34,30 +34,30 @@ _NUMBER = rf"(?:\d{{1,4}}|{_MONTH})"
 # Times as people say them, longer first; each is checked with the resolver before it is used.
 _SEEDS = (
     # 2024-05-06, 5/4/2024, 06-May-2023, 2019-2021; neither 24/7 nor a score of 3-1.
-    rf"(?<![-/.#])(?=\S*(?:{_YEAR}|[a-z]|/\d+/)){_NUMBER}(?:[-/]{_NUMBER}){{1,2}}(?![\d/-])",
-    rf"{_YEAR} ?[-–] ?{_YEAR}",
-    rf"{_MONTH}\.? \d{{1,2}}(?:st|nd|rd|th)?(?:,? {_YEAR})?(?!\d)",
-    rf"\d{{1,2}}(?:st|nd|rd|th)? (?:of )?{_MONTH}(?:,? {_YEAR})?",
-    rf"{_ONE} (?:week|{_DAY}|day) (?:of|in|from) (?:the )?(?:{_LAST} (?:month|year|quarter)|"
-    rf"{_MONTH}(?: (?:of )?{_YEAR})?|{_YEAR})",
-    rf"{_WEEKDAY} (?:of|from|in) (?:the )?{_LAST} week",
-    rf"(?:q[1-4]|h[12]|{_ONE} (?:quarter|qtr|half))(?: of| in|,)? (?:the year )?{_YEAR}",
-    rf"{_MONTH},? (?:of )?{_YEAR}",
+    rf"(?<![-/.#])(?=\S*(?:{YEAR}|[a-z]|/\d+/)){_NUMBER}(?:[-/]{_NUMBER}){{1,2}}(?![\d/-])",
+    rf"{YEAR} ?[-–] ?{YEAR}",
+    rf"{_MONTH}\.? \d{{1,2}}(?:st|nd|rd|th)?(?:,? {YEAR})?(?!\d)",
+    rf"\d{{1,2}}(?:st|nd|rd|th)? (?:of )?{_MONTH}(?:,? {YEAR})?",
+    rf"{_ONE} (?:week|{_DAY}|day) (?:of|in|from) (?:the )?(?:{LAST} (?:month|year|quarter)|"
+    rf"{_MONTH}(?: (?:of )?{YEAR})?|{YEAR})",
+    rf"{_WEEKDAY} (?:of|from|in) (?:the )?{LAST} week",
+    rf"(?:q[1-4]|h[12]|{_ONE} (?:quarter|qtr|half))(?: of| in|,)? (?:the year )?{YEAR}",
+    rf"{_MONTH},? (?:of )?{YEAR}",
     r"(?:the )?day (?:before yesterday|after tomorrow)",
     r"yesterday|today|tonight|tomorrow",
     rf"so far {_THIS}|{_THIS} (?:so far|to date)|year to date|[wmqy]td",
-    rf"{_LAST} (?:{_DAY}|{_WEEKDAY})",
-    rf"{_LAST} (?:(?:{_COUNT} )?{_UNIT}s?|season)",
+    rf"{LAST} (?:{_DAY}|{_WEEKDAY})",
+    rf"{LAST} (?:(?:{_COUNT} )?{_UNIT}s?|season)",
     rf"{_COUNT} {_UNIT}s? ago",
     rf"next {_WEEKDAY}",
     rf"{_WEEKDAY}",
     r"next (?:week|month|time|game|match)",
-    rf"(?:in|during|for|of|over|throughout|year) {_YEAR}(?![\d/-])",
+    rf"(?:in|during|for|of|over|throughout|year) {YEAR}(?![\d/-])",
     r"(?:18|19|20)\d0s",
 )
 # A year or a month alone is a time where something bounds it; a month without a year is none to narrow rows by.
 _BOUNDED_SEEDS = (
-    rf"{_BOUND} {_YEAR}(?![\d/-])",
+    rf"{_BOUND} {YEAR}(?![\d/-])",
     rf"(?:in|during|for|of|over|throughout|{_BOUND}) (?:{alternatives(MONTH_NAMES)})(?! \d)",
     rf"on (?:{WEEKDAY})",
 )
@@ -89,7 +89,7 @@ _UNREAD_BEFORE = re.compile(
 )
 _UNREAD_BEHIND = re.compile(r"^,? (?:so far|to date|but one|before last|ago|earlier)\b")
 # A year alone, which whoever reads the times may take for a number.
-_UNREAD = re.compile(rf"\b{_UNIT}s? (?:before|after) (?:the )?(?:year )?{_YEAR}(?![\d-])")
+_UNREAD = re.compile(rf"\b{_UNIT}s? (?:before|after) (?:the )?(?:year )?{YEAR}(?![\d-])")
 # A Monday is none in particular.
 _ANY = re.compile(r"\b(?:a|any|each|every) $")
 # Where readings pass over words, the first two weeks of 2024, the first Monday of May 2024, and late 2024 besides.
@@ -98,8 +98,8 @@ _PASSED_BEFORE = re.compile(
     rf"{_ONE} {_WEEKDAY} (?:of|in)) (?:the )?$"
 )
 _PASSED = re.compile(
-    rf"\b{_UNIT} before last\b|(?<![\w/])\d{{1,2}}/(?:\d{{1,2}}/\d{{2}}|{_YEAR})|{_YEAR}/\d\d|"
-    rf"\b(?:early|late|mid|middle of|half of|halves of)[ -](?:the )?(?:year )?(?:{_YEAR}|{_MONTH}\b)"
+    rf"\b{_UNIT} before last\b|(?<![\w/])\d{{1,2}}/(?:\d{{1,2}}/\d{{2}}|{YEAR})|{YEAR}/\d\d|"
+    rf"\b(?:early|late|mid|middle of|half of|halves of)[ -](?:the )?(?:year )?(?:{YEAR}|{_MONTH}\b)"
 )
 _JOINED = re.compile(r"\W*(?:of|in|before|after)(?: the)?\W*")
 # Monday or Tuesday; of years readings take several.

@@ -63,11 +63,11 @@ class Statement:
         return "\n".join(one.sql("sqlite", comments=False) for one in trees)
 
     def comparisons(self) -> Iterator[Comparison]:
-        """See `selects.comparisons`."""
+        """See `comparisons.comparisons`."""
         return comparisons(self.tree, self.functions)
 
     def place_of(self, column: exp.Column) -> tuple[Function, Key] | None:
-        """See `selects.place_of`."""
+        """See `comparisons.place_of`."""
         return place_of(column, self.functions)
 
     def has_days(self, column: exp.Column) -> bool:
@@ -179,17 +179,18 @@ class Statement:
         )
         own = self.functions[table.name]
         others = [one for one in self.functions.values() if one is not own]
-        pairs = [*((own, other) for other in others), *((other, own) for other in others), *permutations(others, 2)]
+        pairs = [(own, other) for other in others]
+        if not _counts_rows(select):
+            pairs += [*((other, own) for other in others), *permutations(others, 2)]
+        told = [*select.expressions, *filter(None, (select.args.get("order"), select.args.get("group")))]
         for then, first in pairs:
-            inner = [one for one in conditions if not self._has(then, [one])]
-            rest = [one for one in conditions if one not in inner]
-            told = [*select.expressions, *filter(None, (select.args.get("order"), select.args.get("group")))]
-            between = _roles_between(then, first)
-            if between is None or not inner or not self._has(first, inner) or not self._has(then, told):
-                continue
-            if then is not own and _counts_rows(select):
+            if (between := _roles_between(then, first)) is None:
                 continue
             named, naming = between
+            inner = [one for one in conditions if not self._has(then, [one])]
+            rest = [one for one in conditions if one not in inner]
+            if not inner or not self._has(first, inner) or not self._has(then, told):
+                continue
             for part, function in ((rest + told, then), (inner, first)):
                 self._name_columns(function, part)
             names = exp.select(exp.column(naming.name)).from_(exp.to_table(table_name(first)))

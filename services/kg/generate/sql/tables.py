@@ -26,9 +26,9 @@ class Tables:
                 return key
         # The quantity of a stock is its quantity_in_stock, whatever else has one; else the model of a driver is that of
         # the van, where a driver has nothing else with one. A tenant is neither tenant_count nor charged_to_tenant.
-        keys = [key for key in self.function.keys if key.kind == "text" or name not in self.functions]
-        beginning = [key for key in keys if key.name.startswith(f"{name}_")]
-        ending = [key for key in keys if key.name.endswith(f"_{name}")]
+        telling = [key for key in self.function.keys if key.kind == "text" or name not in self.functions]
+        beginning = [key for key in telling if key.name.startswith(f"{name}_")]
+        ending = [key for key in telling if key.name.endswith(f"_{name}")]
         alone = (keys[0] for keys in (beginning, ending) if len(keys) == 1)
         return next(alone, None) or self._called_otherwise(name)
 

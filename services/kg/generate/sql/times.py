@@ -55,8 +55,7 @@ def said_time(question: Question) -> SaidTime | None:
     phrase = _only_phrase(question)
     if phrase is None:
         return None
-    query, start = question.text, phrase.start
-    before, behind = query[:start], query[start + len(phrase.text) :]
+    before, behind = question.text[: phrase.start], question.text[phrase.end :]
     elsewhere = f"{before} {behind}"
     if _PART.search(elsewhere) or months_of(elsewhere) or _GOES_ON.search(behind):
         return None
@@ -66,9 +65,9 @@ def said_time(question: Question) -> SaidTime | None:
     window = question.window_of(phrase.text)
     if parts is None or window is None or window.kind != "window" or window.start is None or window.end is None:
         return None
-    first, behind = _texts(window.start, window.end)
+    start, end = _texts(window.start, window.end)
     before_it, of_it, after_it = parts
-    return SaidTime("" if before_it else first if of_it else behind, "" if after_it else behind if of_it else first)
+    return SaidTime("" if before_it else start if of_it else end, "" if after_it else end if of_it else start)
 
 
 def _only_phrase(question: Question) -> TimePhrase | None:

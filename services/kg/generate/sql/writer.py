@@ -120,9 +120,10 @@ class SqlWriter:
         if telling:
             return sum(end - start for start, end in telling)
         lexicon = lexicons(self.catalogue)[domain]
-        nouns = compiled(lexicon.every_noun).search(query)
-        words = {match.span() for match in compiled(lexicon.every_word).finditer(query)}
-        return int(nouns is not None and (len(words) > 1 or bool(links) or _OURS.search(query) is not None))
+        if compiled(lexicon.every_noun).search(query) is None:
+            return 0
+        words = list(compiled(lexicon.every_word).finditer(query))
+        return int(len(words) > 1 or bool(links) or _OURS.search(query) is not None)
 
     def _chat(
         self, query: str, question: str, domain: str, spots: Sequence[Spot]

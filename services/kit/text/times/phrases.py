@@ -16,7 +16,8 @@ from services.kit.text.times.patterns import COUNT, LAST, NEXT, NTH, OF, OPEN, T
 from services.kit.text.times.periods import FIRST_YEAR, LAST_YEAR
 from services.kit.text.vocabulary import DAYS, EVER, LATEST, MONTH, MONTHS, ORDINAL_ENDING, WEEKDAY, WEEKDAYS
 
-_PERIOD = r"(?P<unit>week|month|quarter|year|decade)"
+_UNITS = "week|month|quarter|year|decade"
+_PERIOD = rf"(?P<unit>{_UNITS})"
 _WEEKDAY = rf"(?P<weekday>{WEEKDAY})s?"
 _MONTH = rf"(?P<month>{MONTH})"
 _YEAR = r"(?P<year>\d{4})"
@@ -148,7 +149,7 @@ def _this_unit(parts: Parts, clock: Clock) -> Period | None:
 @_rule(
     r"(?P<period>.+) so far",
     rf"so far {OF}(?P<period>.+)",
-    rf"(?:{THIS} )?(?P<period>week|month|quarter|year|decade) to date",
+    rf"(?:{THIS} )?(?P<period>{_UNITS}) to date",
     r"(?P<letter>[wmqy])td",
 )
 def _so_far(parts: Parts, clock: Clock) -> Period | None:
