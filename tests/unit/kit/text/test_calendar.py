@@ -44,6 +44,8 @@ def test_what_is_no_calendar_is_refused(content: dict[str, object]) -> None:
     ("phrase", "expected"),
     [
         ("november to february 2023", "2022-11-01/2023-03-01"), ("february to november 2023", "2023-02-01/2023-12-01"),
+        ("june 2022 to august", "2022-06-01/2022-09-01"), ("december 2022 to march", "2022-12-01/2023-04-01"),
+        ("2022-06-05 to 12 august", "2022-06-05/2022-08-13"), ("q3 2022 to q1", "2022-07-01/2023-04-01"),
         ("from 5 may to 10 june", "2023-05-05/2023-06-11"), ("may to march", "2022-05-01/2023-04-01"),
         ("20 december to 5 january 2020", "2019-12-20/2020-01-06"), ("30th to 1st", "2024-01-30/2024-02-02"),
         ("1/5 to 31/5", "2023-05-01/2023-06-01"),
