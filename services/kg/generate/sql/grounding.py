@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Sequence
 from rapidfuzz import fuzz
 from sqlglot import exp
 
-from services.kg.comparisons import Comparison
+from services.kg.comparisons import Comparison, tables_of
 from services.kg.entities import NameIndex
 from services.kg.generate.ground import WEAK_WORDS, extent_of, named, other_side, words_of
 from services.kg.generate.rules.guessing import resolved
@@ -19,6 +19,7 @@ from services.kg.generate.rules.values import Values
 from services.kg.generate.spans import Spot, asking_words
 from services.kg.generate.sql.schema import FEW_VALUES
 from services.kg.generate.sql.statement import Statement
+from services.kg.selects import table_name
 from services.kg.store.names import normalise
 
 _WHETHER = re.compile(rf"\W*(?:{'|'.join(WHETHER)})\b", re.IGNORECASE)
@@ -54,10 +55,30 @@ def name_entities(statement: Statement, query: str, spots: Sequence[Spot], names
         other = other_side(said[0], query, spots) if len(compared) == len(said) == 1 else None
         texts = [exp.Literal.string(whole(name, kind)) for name in filter(None, (*said, other))]
         if other is not None and isinstance(one.node, exp.EQ):
-            one.node.replace(exp.In(this=one.node.this.copy(), expressions=texts))
+            if not _compare(statement, one, texts):
+                return False
             continue
         for literal, text in zip(one.literals, texts, strict=False):
             literal.replace(text)
+    return True
+
+
+def _compare(statement: Statement, one: Comparison, names: Sequence[exp.Literal]) -> bool:
+    """Ask a statement of both names of a comparison, of which it had one; whether it can be.
+
+    Where that one stands in a SELECT within another, the other belongs to the outer one: A's deposit beside B's.
+    """
+    if one.node.find_ancestor(exp.Select) in statement.sides:
+        one.node.replace(exp.In(this=one.node.this.copy(), expressions=list(names)))
+        return True
+    own, other = names
+    outer = statement.sides[0]
+    same = [table for table in tables_of(outer) if table.name == table_name(one.function)]
+    if len(statement.sides) > 1 or len(same) != 1:
+        return False
+    for literal in one.literals:
+        literal.replace(own)
+    outer.where(exp.EQ(this=exp.column(one.key.name, same[0].alias_or_name), expression=other), copy=False)
     return True
 
 

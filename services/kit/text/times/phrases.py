@@ -360,13 +360,11 @@ def span_of(first: str, second: str, clock: Clock) -> Period | None:
         return None
     # November to February 2023 begins in the year before.
     start = period_of(first, clock.at_the_end(end.end) if are_open[0] else clock)
-    if start is None:
-        return None
     # June 2022 to March ends in the year after.
-    is_dated = start.start is not None and start.granularity in ("day", "month", "quarter")
-    if are_open == [False, True] and is_dated and not re.match(WEEKDAY, second):
+    is_dated = start is not None and start.granularity in ("day", "month", "quarter")
+    if are_open == [False, True] and is_dated and start and start.start and not re.match(WEEKDAY, second):
         end = period_of(second, clock.at_the_end(periods.back(start.start, -12, "month"))) or end
-    return periods.span(start, end, clock, either_order=not any(are_open))
+    return periods.span(start, end, clock, either_order=not any(are_open)) if start else None
 
 
 @_rule(
