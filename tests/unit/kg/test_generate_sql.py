@@ -256,6 +256,7 @@ def test_a_fact_tells_what_a_select_found_it_by(executor: Executor, sql: str, te
         ("which book has the highest price?", 1),
         ("how many of the books are essays?", 1),
         ("which of our authors is that?", 1),
+        ("which author joined most recently?", 1),
         ("which author is that?", 0),
         ("what is the highest price?", 0),
         ("which book of Tolstoy has the highest price?", 0),

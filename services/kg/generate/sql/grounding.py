@@ -18,7 +18,7 @@ from services.kg.generate.rules.interrogatives import WHETHER
 from services.kg.generate.rules.values import Values
 from services.kg.generate.spans import Spot, asking_words
 from services.kg.generate.sql.schema import FEW_VALUES
-from services.kg.generate.sql.statement import Statement
+from services.kg.generate.sql.statement import Statement, drop
 from services.kg.selects import table_name
 from services.kg.store.names import normalise
 
@@ -80,6 +80,37 @@ def _compare(statement: Statement, one: Comparison, names: Sequence[exp.Literal]
         literal.replace(own)
     outer.where(exp.EQ(this=exp.column(one.key.name, same[0].alias_or_name), expression=other), copy=False)
     return True
+
+
+def without_guesses(statement: Statement, said: str) -> None:
+    """Drop texts that the question does not say of a row that it names: the district of Ann's house is no condition.
+
+    Args:
+        said: the question, and the stored values that it says.
+    """
+    for one in list(_on_texts(statement)):
+        is_guess = isinstance(one.node, exp.EQ) and all(_is_unsaid(text, said) for text in one.texts)
+        if is_guess and any(_describes(one, other) for other in _beside(one.node)):
+            drop(one.node)
+
+
+def _beside(node: exp.Expr) -> Iterator[exp.Expr]:
+    """The conditions that hold with one, all of which rows must meet."""
+    top = node
+    while isinstance(top.parent, exp.And | exp.Paren):
+        top = top.parent
+    if isinstance(top.parent, exp.Where):
+        yield from (one for one in top.unnest().flatten() if one.unnest() is not node)
+
+
+def _describes(guess: Comparison, other: exp.Expr) -> bool:
+    """Whether a key is one of the very thing that a condition names: its own, or one that is joined by that name."""
+    column = other.unnest().this
+    if not isinstance(other.unnest(), exp.EQ | exp.In) or not isinstance(column, exp.Column):
+        return False
+    is_whole = guess.function.subject == (column.name,)
+    key = guess.function.exact_keys.get(column.name)
+    return is_whole or (key is not None and bool(key.entity) and guess.key.name.startswith(f"{key.name}_"))
 
 
 def with_items(statement: Statement, values: Values) -> None:
@@ -162,10 +193,14 @@ def _unsaid(statement: Statement, said: str, values: Values) -> Iterator[str]:
     """
     for one in _on_texts(statement):
         texts = [text.strip("%") for text in one.texts]
-        if any(named(text, said) is None and not _is_shortened(text, said) for text in texts):
+        if any(_is_unsaid(text, said) for text in texts):
             shown = values.of(one.function, one.key.name)
             if not 0 < len(shown) <= FEW_VALUES:
                 yield from texts
+
+
+def _is_unsaid(text: str, said: str) -> bool:
+    return named(text, said) is None and not _is_shortened(text, said)
 
 
 def _is_shortened(text: str, query: str) -> bool:

@@ -144,7 +144,7 @@ class Statement:
         there = [one for one in compared if self._near(one.this, here) is not None]
         for one in compared:
             if one not in there and any(other.expression == one.expression for other in there):
-                _drop(one)
+                drop(one)
 
     def _near(self, column: exp.Column, here: Mapping[str, Function]) -> Key | None:
         """The key that a column names, or nearly names."""
@@ -244,7 +244,7 @@ def _roles_between(then: Function, first: Function) -> tuple[Key, Key] | None:
     return shared_roles_of(then, first)
 
 
-def _drop(condition: exp.Expr) -> None:
+def drop(condition: exp.Expr) -> None:
     """Leave a condition out of those that it is joined with."""
     while isinstance(condition.parent, exp.Paren):
         condition = condition.parent

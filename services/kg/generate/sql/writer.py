@@ -17,7 +17,13 @@ from services.kg.generate.rules.question import Question
 from services.kg.generate.rules.values import Values
 from services.kg.generate.spans import Spot, Spotter, spots_in
 from services.kg.generate.sql.figures import unsaid
-from services.kg.generate.sql.grounding import asks_no_flag, is_about_something_else, name_entities, with_items
+from services.kg.generate.sql.grounding import (
+    asks_no_flag,
+    is_about_something_else,
+    name_entities,
+    with_items,
+    without_guesses,
+)
 from services.kg.generate.sql.linking import (
     Link,
     capitals,
@@ -42,6 +48,8 @@ MAX_WORDS = 60
 _ONE_LINE = Constraint(regex=rf"NONE|SELECT( [^ \n\r\t]+){{1,{MAX_WORDS}}}")
 NOTHING = "none"
 _OURS = re.compile(r"\b(?:we|us|our|ours|here)\b", re.IGNORECASE)
+# Days have an order whatever their column is called.
+_BY_AGE = re.compile(r"\b(?:oldest|earliest|newest|latest|youngest|most recent(?:ly)?)\b", re.IGNORECASE)
 # Some 400 tokens, which a slow CPU reads in five seconds: so long others wait while tables are read ahead.
 READ_CHARS = 1_600
 
@@ -110,8 +118,8 @@ class SqlWriter:
         """How many characters of a question without a name of a domain say that it belongs there.
 
         They are texts of several words. It is 1 where it says what the domain's things are called beside another of
-        its words or of those who have the domain, "our"; and 0 where it also names, by a capital, what the domain has
-        no text for: it is about something else.
+        its words, of those who have the domain, "our", or the most recent; and 0 where it also names, by a capital,
+        what the domain has no text for: it is about something else.
         """
         links = await asyncio.to_thread(linked_values, query, self.catalogue.domains[domain].shown, self.values, ())
         if any(not any(one.start <= at < one.end for one in links) for at in capitals(query)):
@@ -123,7 +131,7 @@ class SqlWriter:
         if compiled(lexicon.every_noun).search(query) is None:
             return 0
         words = list(compiled(lexicon.every_word).finditer(query))
-        return int(len(words) > 1 or bool(links) or _OURS.search(query) is not None)
+        return int(len(words) > 1 or bool(links) or any(one.search(query) for one in (_OURS, _BY_AGE)))
 
     def _chat(
         self, query: str, question: str, domain: str, spots: Sequence[Spot]
@@ -196,6 +204,7 @@ class SqlWriter:
                 return statement, "yes or no for something else"
         if not name_entities(statement, query, spots, self.names):
             return statement, "a name that is not said"
-        with_items(statement, self.values)
         said = " ".join((query, *(one.value for one in links)))
+        without_guesses(statement, said)
+        with_items(statement, self.values)
         return statement, is_about_something_else(statement, query, said, spots, self.values)
