@@ -19,7 +19,7 @@ from lab.draft.speech import words_of_keys
 from lab.draft.table import CsvTable, Join
 from lab.draft.tables import read_tables
 from lab.draft.vocabulary import plural, singular
-from services.kg.definition.domain import STORE
+from services.kg.definition.domain import NAME_TAKEN, STORE
 from services.kg.domains import CATALOGUE
 
 TEMPLATES = files("lab.draft") / "templates"
@@ -110,12 +110,14 @@ def draft(name: str, paths: Sequence[Path], to: Path) -> list[Path]:
     """Write the folder of a domain that these CSV or TSV files with headers fill, and return its files.
 
     Raises:
-        DraftError: the name is not valid, or the folder exists.
+        DraftError: the name is not valid or that of a bundled domain, or the folder exists.
         LoadError: a file cannot be read, or is no table.
         OSError: the folder cannot be written; nothing of it is left.
     """
     if not name or name != identifier(name):
         raise DraftError(f"{name!r} is no name of a domain: a letter, then letters, digits and _, at most {MAX_NAME}")
+    if name in CATALOGUE.domains:
+        raise DraftError(f"{name}: {NAME_TAKEN}")
     folder = to / name
     if folder.exists():
         raise DraftError(f"{folder} is there: remove it, or choose another name")

@@ -285,6 +285,14 @@ def test_a_domain_needs_a_name(name: str, tmp_path: Path) -> None:
         draft(name, FILES, tmp_path)
 
 
+def test_a_name_that_a_bundled_domain_has_is_refused_as_the_check_does(tmp_path: Path) -> None:
+    folder = draft("library", FILES, tmp_path)[0].parent
+    (finding,) = lint(folder.rename(tmp_path / "movie"))
+    with pytest.raises(DraftError, match=f"movie: {finding.place.reason}"):
+        draft("movie", FILES, tmp_path / "domains")
+    assert not (tmp_path / "domains").exists()
+
+
 def test_a_folder_is_never_overwritten(drafted: Path) -> None:
     before = (drafted / "domain.yaml").read_bytes()
     with pytest.raises(DraftError, match="is there"):
