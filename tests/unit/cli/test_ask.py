@@ -270,6 +270,11 @@ def test_exit_codes(cli: CliRunner, arguments: list[str], code: int, message: st
     assert message in result.output
 
 
+def test_without_a_gateway_there_is_no_json(cli: CliRunner) -> None:
+    result = cli.invoke(main.app, ["ask", "q", "--json"])
+    assert (result.exit_code, result.stdout, "is not up" in result.stderr) == (UNREACHABLE, "", True)
+
+
 @pytest.mark.parametrize(
     ("arguments", "name"),
     [
