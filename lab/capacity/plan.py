@@ -11,9 +11,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import yaml
+from pydantic import Field, RootModel
 
 from lab.capacity.mesh import Fault, Mesh, Outcome, Stage, poisson, simulate
+from services.kg.definition.folder import BrokenDomain, Content, Folder, Part
 
 SHIPPED = Path(__file__).with_name("assumptions.yaml")
 HOURS = 730
@@ -22,9 +23,32 @@ CELL_RATE = 5.0
 SIMULATED_S = 180.0
 ON_CARDS = frozenset({"reranker", "generator"})
 QDRANT_LABELS = {"app.kubernetes.io/name": "qdrant", "app.kubernetes.io/instance": "qdrant"}
+# Assumptions that are divided by.
+DIVISORS = frozenset(
+    [
+        "cores_per_pod",
+        "decode_tokens_per_s",
+        "node_memory_gib",
+        "node_memory_share",
+        "node_searches_per_s",
+        "places_per_gateway",
+        "prefill_tokens_per_s",
+        "replication",
+        "shard_points",
+        "t4_node_cards",
+        "utilisation",
+    ]
+)
 Assumptions = dict[str, tuple[float, str]]
 _COUNT = re.compile(r"(\d+(?:\.\d+)?)([kMGB]?)")
 _FACTORS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "B": 10**9}
+
+
+class Assumption(Part):
+    """An entry of the file."""
+
+    value: float = Field(strict=True, ge=0, allow_inf_nan=False)
+    source: str = "yours"
 
 
 def count(text: str) -> int:
@@ -43,19 +67,24 @@ def assumptions(file: Path = SHIPPED) -> Assumptions:
     """Name -> value and source, of the file or else as shipped.
 
     Raises:
-        ValueError: the file has an unknown name, or no positive number under one.
-        OSError: it cannot be read.
+        ValueError: the file cannot be read, has an unknown name, or a value that none can have.
     """
-    shipped = yaml.safe_load(SHIPPED.read_text("utf-8"))
-    own = yaml.safe_load(file.read_text("utf-8"))
-    if not isinstance(own, dict) or (unknown := sorted(set(own) - set(shipped))):
-        raise ValueError(f"{file}: no such assumption: {', '.join(unknown) if isinstance(own, dict) else 'no names'}")
-    merged = shipped | own
-    for name, entry in merged.items():
-        value = entry.get("value") if isinstance(entry, dict) else None
-        if not isinstance(value, int | float) or not 0 <= value < math.inf:
-            raise ValueError(f"{file}: {name} has no value")
-    return {name: (float(entry["value"]), str(entry.get("source", "yours"))) for name, entry in merged.items()}
+    try:
+        shipped, _ = _read(SHIPPED)
+        own, content = _read(file)
+    except BrokenDomain as error:
+        raise ValueError(str(error.faults[0])) from None
+    for name, entry in own.items():
+        if name not in shipped:
+            raise ValueError(str(content.fault((name,), "there is no such assumption")))
+        if not entry.value and name in DIVISORS:
+            raise ValueError(str(content.fault((name, "value"), "it must be above 0")))
+    return {name: (entry.value, entry.source) for name, entry in (shipped | own).items()}
+
+
+def _read(file: Path) -> tuple[dict[str, Assumption], Content]:
+    entries, content = Folder(file.parent).model(file.name, RootModel[dict[str, Assumption]])
+    return entries.root, content
 
 
 @dataclass(frozen=True, slots=True)

@@ -144,7 +144,7 @@ def labelled(name: str, head: str, examples: Sequence[Example], dynamic: frozens
     return Task(name, head, [example for example in examples if example.label(head)], dynamic)
 
 
-def evaluate(root: Path, out: Path, *, generator: str, sample: int, say: Say) -> Report:
+def evaluate(root: Path, out: Path, settings: ClassifierSettings, *, generator: str, sample: int, say: Say) -> Report:
     """Measure, print and write `report.md`, `report.json` and a picture for each task.
 
     Args:
@@ -156,7 +156,6 @@ def evaluate(root: Path, out: Path, *, generator: str, sample: int, say: Say) ->
         ModelError: the model cannot be loaded.
         ValueError: an evaluation question is in the training set.
     """
-    settings = ClassifierSettings()
     model = load_model(settings)
     chosen = tasks(root)
     own = {normal(example.question) for example in read_questions()}

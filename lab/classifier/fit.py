@@ -23,7 +23,14 @@ from services.kit.precision import choose_precision
 
 
 def fit(
-    folder: Path, *, data: Sequence[Path], calibrate: Sequence[Path], generator: str, sample: int, progress: Progress
+    folder: Path,
+    settings: ClassifierSettings,
+    *,
+    data: Sequence[Path],
+    calibrate: Sequence[Path],
+    generator: str,
+    sample: int,
+    progress: Progress,
 ) -> dict[str, Any]:
     """The card of a model that this trains and writes into a folder, with card and pictures; it takes a minute.
 
@@ -38,7 +45,6 @@ def fit(
         ValueError: there are too few labels.
         OSError: the folder cannot be written.
     """
-    settings = ClassifierSettings()
     examples = [*read_questions(), *(example for path in data for example in _trainable(path))]
     # Of a question that comes twice the first counts.
     examples = list({normal(example.question): example for example in reversed(examples)}.values())[::-1]

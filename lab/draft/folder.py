@@ -1,7 +1,9 @@
 """The files of a drafted domain."""
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+import os
+import shutil
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
@@ -17,7 +19,7 @@ from lab.draft.speech import words_of_keys
 from lab.draft.table import CsvTable, Join
 from lab.draft.tables import read_tables
 from lab.draft.vocabulary import plural, singular
-from services.kg.definition.domain import STORE
+from services.kg.definition.domain import NAME_TAKEN, STORE
 from services.kg.domains import CATALOGUE
 
 TEMPLATES = files("lab.draft") / "templates"
@@ -108,11 +110,14 @@ def draft(name: str, paths: Sequence[Path], to: Path) -> list[Path]:
     """Write the folder of a domain that these CSV or TSV files with headers fill, and return its files.
 
     Raises:
-        DraftError: the name is not valid, or the folder exists.
+        DraftError: the name is not valid or that of a bundled domain, or the folder exists.
         LoadError: a file cannot be read, or is no table.
+        OSError: the folder cannot be written; nothing of it is left.
     """
     if not name or name != identifier(name):
         raise DraftError(f"{name!r} is no name of a domain: a letter, then letters, digits and _, at most {MAX_NAME}")
+    if name in CATALOGUE.domains:
+        raise DraftError(f"{name}: {NAME_TAKEN}")
     folder = to / name
     if folder.exists():
         raise DraftError(f"{folder} is there: remove it, or choose another name")
@@ -131,11 +136,24 @@ def draft(name: str, paths: Sequence[Path], to: Path) -> list[Path]:
             for query, program in _examples(views)
         ),
     }
-    for file, text in texts.items():
-        path = folder / file
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+    _write(folder, texts)
     return [folder / file for file in texts]
+
+
+def _write(folder: Path, texts: Mapping[str, str]) -> None:
+    """Write a folder with all its files, or nothing."""
+    # A service takes no folder for a domain whose name begins with a dot.
+    unfinished = folder.with_name(f".{folder.name}.{os.getpid()}")
+    try:
+        for file, text in texts.items():
+            path = unfinished / file
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        unfinished.rename(folder)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(folder)) from None
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)
 
 
 def scalar(value: Any) -> str:

@@ -18,7 +18,8 @@ class SelfCheck:
 
     An `idk` question has no right answer: its gold, an abstention, is missing by definition. So `score` is over the
     questions that have an answer or are invalid. A shuffled gold that reads the same is right to be taken for right;
-    `false_rights` are the others, as shares of all questions.
+    `false_rights` are the others, as shares of all questions. `faults` names the lines, of those that the score is
+    over, whose gold answer is not right against itself, each with the verdict.
     """
 
     questions: int
@@ -28,14 +29,16 @@ class SelfCheck:
     shuffled_right: float
     shuffled_score: float
     false_rights: float
+    faults: tuple[str, ...]
 
 
 def self_check(items: Iterable[Item], *, seed: int) -> SelfCheck:
     """Judge every first gold answer against itself, and against those of shuffled questions."""
+    items = list(items)
     questions = [(item.query, item.gold, item.label_kind) for item in items]
     verdicts = [rules.judge(Case(query, gold, gold[0], kind)) for query, gold, kind in questions]
     itself = Counter(verdict.outcome for verdict in verdicts)
-    answerable = [verdict for verdict, (_, _, kind) in zip(verdicts, questions, strict=True) if kind != "idk"]
+    judged = [(item, verdict) for item, verdict in zip(items, verdicts, strict=True) if item.label_kind != "idk"]
     right = falsely = total = points = 0
     dice = random.Random(seed)  # noqa: S311 - a repeatable shuffle, no secret
     for _ in range(SHUFFLES):
@@ -49,10 +52,15 @@ def self_check(items: Iterable[Item], *, seed: int) -> SelfCheck:
             falsely += verdict.outcome == "right" and verdict.by == rules.NAME
     return SelfCheck(
         questions=len(questions),
-        answerable=len(answerable),
+        answerable=len(judged),
         itself={str(name): count for name, count in itself.items()},
-        score=sum(WEIGHTS[verdict.outcome] for verdict in answerable) / max(1, len(answerable)),
+        score=sum(WEIGHTS[verdict.outcome] for _, verdict in judged) / max(1, len(judged)),
         shuffled_right=right / max(1, total),
         shuffled_score=points / max(1, total),
         false_rights=falsely / max(1, total),
+        faults=tuple(
+            f"{item.place}: {verdict.outcome}: {verdict.reason}"
+            for item, verdict in judged
+            if verdict.outcome != "right"
+        ),
     )

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from services.cli.console import err, fail, say, show_table, write
-from services.cli.ending import USAGE, ends
+from services.cli.ending import USAGE, ends, settings_of
 
 app = typer.Typer(name="classifier", help="Train and evaluate the classifier of questions.", no_args_is_help=True)
 
@@ -30,12 +30,14 @@ def train(
     """Train on the project's own questions, validate on templates kept back, and write model and card."""
     # scikit-learn takes seconds to import, which no other command should wait for.
     from lab.classifier.fit import fit
+    from services.classifier.settings import ClassifierSettings
     from services.classifier.svm import MODEL
     from services.kit.jsonl import BadLine
 
-    folder = to or MODEL.parent
+    folder, settings = to or MODEL.parent, settings_of(ClassifierSettings)
     with ends(usage=(BadLine,), problem=(OSError, ValueError)), err.status("training"):
-        card = fit(folder, data=data or (), calibrate=calibrate or (), generator=generator, sample=sample, progress=say)
+        sources = {"data": data or (), "calibrate": calibrate or ()}
+        card = fit(folder, settings, **sources, generator=generator, sample=sample, progress=say)
     rows = (
         (head, *(f"{scores[name]:.3f}" for name in ("accuracy", "macro_f1", "ece")), str(card["thresholds"][head]))
         for head, scores in card["validation"].items()
@@ -54,11 +56,12 @@ def evaluate(
     """Measure on real questions; needs CRAGMESH_EVAL_DATA."""
     from lab.classifier import evaluate as evaluation
     from lab.evaluator.settings import EvaluatorSettings
+    from services.classifier.settings import ClassifierSettings
     from services.classifier.svm import ModelError
 
-    root = EvaluatorSettings().eval_data
+    root, settings = settings_of(EvaluatorSettings).eval_data, settings_of(ClassifierSettings)
     if root is None:
         fail("CRAGMESH_EVAL_DATA is not set, so there are no questions; nothing was measured", USAGE)
     with ends(problem=(ModelError, OSError, ValueError)):
-        report = evaluation.evaluate(root, to, generator=generator, sample=sample, say=say)
+        report = evaluation.evaluate(root, to, settings, generator=generator, sample=sample, say=say)
     write(report.markdown())

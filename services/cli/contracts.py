@@ -18,10 +18,12 @@ from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
+from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 
 import proto
 from proto.base import Contract
+from services.cli.ending import wrong
 
 PACKAGE = "cragmesh.v1"
 PROTO_DIR = Path("proto", *PACKAGE.split("."))
@@ -55,14 +57,14 @@ Numbers = dict[str, dict[str, int]]
 
 
 class ContractError(Exception):
-    """A contract that has no exact proto3 form."""
+    """A contract has no exact proto3 form, or a setting of an application is wrong."""
 
 
 def export(root: Path) -> list[Path]:
     """Write all generated files below `root`, remove those that nothing generates any more, and return the written.
 
     Raises:
-        ContractError: a model cannot be expressed.
+        ContractError: a model cannot be expressed, or a setting is wrong.
         ImportError: an application cannot be imported.
     """
     files = render(root)
@@ -111,7 +113,10 @@ def render_client() -> dict[Path, str]:
 def render_openapi(name: str) -> str:
     """The OpenAPI document of one of `APPS`."""
     module, factory = APPS[name].split(":")
-    app = getattr(importlib.import_module(module), factory)()
+    try:
+        app = getattr(importlib.import_module(module), factory)()
+    except ValidationError as error:
+        raise ContractError(wrong(error, "CRAGMESH_", str.upper)) from None
     return _json(app.openapi())
 
 

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from lab.evaluator.settings import EvaluatorSettings
     from lab.evaluator.store import Judgement, Prediction, RunFolder
 
-MAX_NAMED_SKIPS = 5
+# Lines of a question file; the others are counted.
+MAX_NAMED = 5
 # The most shuffled gold answers that may count as right, as a share.
 MAX_SHUFFLED = 0.02
 
@@ -101,14 +102,7 @@ async def ask_questions(
     """The outcome of asking an order's questions, with a bar on a terminal and a line now and then elsewhere."""
     from lab.evaluator import runs
 
-    skipped = 0
-
-    def skip(line: "Skip") -> None:
-        nonlocal skipped
-        skipped += 1
-        if skipped <= MAX_NAMED_SKIPS:
-            warn(f"left out: {line.place}: {line.why}")
-
+    skip = LeftOut()
     async with http_client() as http:
         llm = generator(urls, http)
         with counting() as bar:
@@ -135,9 +129,21 @@ async def ask_questions(
             progress = await runs.run(
                 order, llm if tokenizer else None, on_plan=begin, on_progress=advance, on_skip=skip, transport=transport
             )
-    if skipped > MAX_NAMED_SKIPS:
-        warn(f"left out: {skipped} lines in all, named in {order.folder.path / 'run.json'}")
+    if skip.count > MAX_NAMED:
+        warn(f"left out: {skip.count} lines in all, named in {order.folder.path / 'run.json'}")
     return progress
+
+
+class LeftOut:
+    """Names the first lines that are no usable questions, and counts all of them."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def __call__(self, line: "Skip") -> None:
+        self.count += 1
+        if self.count <= MAX_NAMED:
+            warn(f"left out: {line.place}: {line.why}")
 
 
 def _advance(bar: Progress, task: TaskID, plan: "runs.Plan", progress: "drive.Progress") -> None:
@@ -304,8 +310,13 @@ def check(
     from lab.evaluator.data import Source
     from lab.evaluator.selfcheck import self_check
 
+    skip = LeftOut()
     with evaluating():
-        verdicts = self_check(Source(sources, timed_only=timed).items(), seed=seed)
+        verdicts = self_check(Source(sources, on_skip=skip, timed_only=timed).items(), seed=seed)
+    if skip.count > MAX_NAMED:
+        warn(f"left out: {skip.count} lines in all")
+    if not verdicts.answerable:
+        fail(f"no line is a question with a right answer{' and a query_time' if timed else ''}", PROBLEM)
     rows = [
         ("questions", str(verdicts.questions)),
         ("gold against itself", ", ".join(f"{count} {name}" for name, count in sorted(verdicts.itself.items()))),
@@ -315,8 +326,12 @@ def check(
         ("shuffled gold: score", f"{verdicts.shuffled_score:+.4f}"),
     ]
     _show(("", "value"), rows)
-    if verdicts.score < 1 or verdicts.shuffled_right >= MAX_SHUFFLED or not verdicts.questions:
-        raise typer.Exit(PROBLEM)
+    for fault in verdicts.faults[:MAX_NAMED]:
+        warn(f"gold against itself: {fault}")
+    if verdicts.faults:
+        fail(f"gold answers that are not right against themselves: {len(verdicts.faults)}", PROBLEM)
+    if verdicts.shuffled_right >= MAX_SHUFFLED:
+        fail(f"{verdicts.shuffled_right:.1%} of shuffled gold is right: below {MAX_SHUFFLED:.0%} is wanted", PROBLEM)
 
 
 def _show(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:

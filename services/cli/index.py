@@ -216,6 +216,9 @@ def list_or_delete(
 ) -> None:
     """List the collections, or delete one."""
     if ctx.invoked_subcommand:
+        for option, given in (("--delete", delete), ("--json", as_json)):
+            if given:
+                fail(f"{option} goes without {ctx.invoked_subcommand}", USAGE)
         return
     with connected() as client:
         if delete:

@@ -130,7 +130,7 @@ def run(
 def shell(domain: Domain = "", query_time: QueryTime = "") -> None:
     """Write programs and questions line by line, with completion and history."""
     with _client() as client:
-        graph.shell(client, out, CliSettings().run_dir / "kg_history", domain=domain, query_time=query_time)
+        graph.shell(client, out, settings_of(CliSettings).run_dir / "kg_history", domain=domain, query_time=query_time)
 
 
 def _call(call: Callable[[graph.KgClient], KgResponse], *, as_json: bool) -> None:

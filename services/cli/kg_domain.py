@@ -29,7 +29,7 @@ def new(
     from services.kg.load import LoadError
     from services.kg.settings import KgSettings
 
-    with ends(usage=(DraftError,), problem=(LoadError,)):
+    with ends(usage=(DraftError,), problem=(LoadError, OSError)):
         folder = to or settings_of(KgSettings).kg_domains or DEFAULT_FOLDER
         paths = draft(name, [*first, *(more or ())], folder)
     for path in paths:

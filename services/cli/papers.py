@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from services.cli.console import as_typed, err, fail, say, show_table, warn, write
-from services.cli.ending import USAGE, ends
+from services.cli.ending import USAGE, ends, settings_of
 from services.cli.progress import counted
 
 app = typer.Typer(
@@ -78,7 +78,14 @@ def _papers(
     from lab.papers import data as reading
     from lab.papers.run import collected
     from services.gateway.papers.query_forms import FORMS
+    from services.gateway.settings import GatewaySettings
+    from services.reranker.settings import RerankerSettings
+    from services.retriever.settings import RetrieverSettings
 
+    command = as_typed(settings_of(EvaluatorSettings).eval_data)
+    for kind in (GatewaySettings, RetrieverSettings, RerankerSettings):
+        # Of the services in this process.
+        settings_of(kind)
     with ends(
         usage=(BadSource, BadRun),
         unreachable=(Unreachable,),
@@ -96,7 +103,6 @@ def _papers(
         work = collected(benchmark, folder, collection, enhance=enhance, concurrency=concurrency, steps=bars, warn=warn)
         pools, facts = asyncio.run(work)
         with err.status("measuring and tuning"):
-            command = as_typed(EvaluatorSettings().eval_data)
             measured = ablation.ablate(pools, benchmark, [("command", command), *facts.items()])
             paths = report.write(measured, folder / "report")
         for content in report.tables(measured):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from services.cli.console import say, write
-from services.cli.ending import ends
+from services.cli.ending import ends, settings_of
 from services.cli.progress import ProgressLog, counting
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ async def _write(data: "running.Files", url: str, *, requests: int, **options: o
     from services.kit.generator import model_at
     from services.kit.settings import MeshUrls
 
-    urls = MeshUrls()
+    urls = settings_of(MeshUrls)
     async with http_client() as http:
         llm = model_at(url or str(urls.generator_url), http, model=urls.generator_model, api_key=urls.generator_api_key)
         await llm.models(allow_s=ALLOW_S)

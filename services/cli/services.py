@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from proto.base import Readiness
 from services.cli.caller import bearer
-from services.cli.ending import wrong
+from services.cli.ending import settings_of
 from services.generator.choice import context_tokens, prefill_tokens_per_s, size_of
 from services.generator.doctor import require
 from services.generator.errors import GeneratorError
@@ -131,10 +131,10 @@ def embedded_model_environment(service: str) -> dict[str, str]:
 
     Empty where no embedded model is prepared: the gateway's own defaults are the small one's.
     """
+    settings = settings_of(GeneratorSettings)
     try:
-        settings = GeneratorSettings()
         size = size_of(base_model(settings))
-    except (GeneratorError, ValidationError):
+    except GeneratorError:
         return {}
     if size and service == "gateway":
         return {
@@ -172,12 +172,10 @@ def _generator(urls: MeshUrls) -> Service:
 
 
 def _launch_generator() -> Launch:
+    settings = settings_of(GeneratorSettings)
     try:
-        settings = GeneratorSettings()
         started = command(settings)
         require(settings)
     except GeneratorError as error:
         raise NotPrepared(f"{error}\n`make generator` makes all that the embedded mesh needs") from None
-    except ValidationError as error:
-        raise NotPrepared(wrong(error, "CRAGMESH_GENERATOR_", str.upper)) from None
     return Launch(started.argv, started.env)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from services.cli.console import err, show_table, write
-from services.cli.ending import ends
+from services.cli.ending import ends, settings_of
 from services.cli.options import ShardOption, parse_shard
 from services.cli.progress import counted
 
@@ -46,6 +46,7 @@ def synthesise(
     from lab.trainer import dataset, labelling
     from lab.trainer.errors import BadDataset, BadLabels, WriteFailed
     from lab.trainer.synthesise.examples import examples
+    from services.kg.settings import KgSettings
 
     if task not in TASKS:
         raise typer.BadParameter(f"{task!r} is none of {', '.join(TASKS)}", param_hint="--task")
@@ -59,8 +60,10 @@ def synthesise(
     if near_share + scene_share + (prose_share if prose else 0) > 1:
         raise typer.BadParameter("the shares are more than all", param_hint="--scene-share")
     share = parse_shard(shard)
+    # Where the domains are, which the generators read again.
+    settings_of(KgSettings)
     with ends(problem=(BadDataset, BadLabels)):
-        labelling.allowed([prose] if prose else [], EvaluatorSettings().eval_data)
+        labelling.allowed([prose] if prose else [], settings_of(EvaluatorSettings).eval_data)
         shares = {"prose_share": prose_share, "near_share": near_share, "scene_share": scene_share}
         source = examples(task, show or count, seed, share, domain=domain, prose=prose, **shares)
         if show:
@@ -114,7 +117,9 @@ def write_questions(to: Path, count: int, seed: int) -> None:
     """
     from lab.evaluator.report import files
     from lab.trainer.synthesise import questions as made_up
+    from services.kg.settings import KgSettings
 
+    settings_of(KgSettings)
     with err.status("making up questions"):
         text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in made_up.generate(count, seed))
     files.write(to.parent, {to.name: text.encode()})

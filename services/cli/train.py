@@ -16,7 +16,7 @@ from rich.progress import MofNCompleteColumn, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
 from services.cli.console import err, fail, plain, say, write
-from services.cli.ending import PROBLEM, USAGE, ends, wrong
+from services.cli.ending import PROBLEM, USAGE, ends, settings_of, wrong
 from services.cli.options import Judge
 from services.cli.progress import ProgressLog, bar_of, counted
 from services.cli.prose import prose
@@ -69,7 +69,7 @@ def _recipe(kind: type[AnyRecipe], options: Mapping[str, object]) -> AnyRecipe:
 
 def _served_lengths(recipe: "type[Recipe]") -> dict[str, int]:
     """Lengths for the prompts that the gateway's settings make, where these are longer than the embedded mesh's."""
-    served = GatewaySettings().max_context_tokens
+    served = settings_of(GatewaySettings).max_context_tokens
     longer = served > GatewaySettings.model_fields["max_context_tokens"].default
     return recipe.reading(served + FRAME_TOKENS) if longer else {}
 
@@ -125,7 +125,7 @@ def sft(
     with ends(usage=(BadDataset, BadTarget), problem=(TrainerError,), again=AGAIN):
         # Hours before it is written.
         adapters.check_target(target, folder)
-        labelling.allowed(data, EvaluatorSettings().eval_data)
+        labelling.allowed(data, settings_of(EvaluatorSettings).eval_data)
         examples = dataset.sample(dataset.read(data, task=task), limit, recipe.seed)
         say(f"{len(examples)} examples; reading {path}", "dim")
         loaded = model.load(path, name=name, threads=recipe.threads, four_bit=four_bit)
@@ -186,7 +186,7 @@ def reader(
     target = weights or folder / "weights"
     with ends(usage=(BadDataset, BadTarget), problem=(TrainerError,), again=AGAIN):
         teaching.check_target(target, folder)
-        labelling.allowed(data or [], EvaluatorSettings().eval_data)
+        labelling.allowed(data or [], settings_of(EvaluatorSettings).eval_data)
         given = [articles.grouped(pair) for pair in pairs.read(data or [])]
         items = [*dataset.sample(given, limit, seed), *pairs.made_up(made_up, seed)]
         items += dataset.sample(dense.pairs(dense.TAUGHT), near, seed) if near else []
@@ -244,7 +244,7 @@ def labels(
         fail("labels of answers come from a run: give --run FOLDER", USAGE)
     tally: labelling.Tally = Counter()
     with ends(unreachable=(ServiceFailure,), problem=(EvaluatorError, TrainerError), hint=": is the mesh up?"):
-        labelling.allowed(sources, EvaluatorSettings().eval_data)
+        labelling.allowed(sources, settings_of(EvaluatorSettings).eval_data)
         if run is not None and task == "answer":
             kinds = dataset.write(to, labelling.from_run(run, sources, judge, tally))
         else:
@@ -262,7 +262,7 @@ async def _try_programs(sources: list[Path], samples: int, tally: Counter[str]) 
     from services.kit.generator import generator
     from services.kit.settings import KitSettings, MeshUrls
 
-    urls, token = MeshUrls(), KitSettings().mesh_token
+    urls, token = settings_of(MeshUrls), settings_of(KitSettings).mesh_token
     async with http_client() as http:
         ours = {MESH_TOKEN_HEADER: token} if token else None
         kg = ServiceClient("kg", str(urls.kg_url), http, headers=ours)
@@ -275,7 +275,7 @@ def _base(folder: Path | None, name: str) -> tuple[Path, str]:
     """The base model's folder and its name at the hub, the embedded model's by default."""
     if folder and name:
         return folder, name
-    settings = GeneratorSettings()
+    settings = settings_of(GeneratorSettings)
     try:
         embedded = base_model(settings)
     except GeneratorError as error:

@@ -6,8 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
 from services.cli import contracts
+from services.cli.ending import PROBLEM
+from services.cli.main import app
 
 ROOT = Path(__file__).parents[2]
 # Contracts of somebody else.
@@ -83,3 +86,9 @@ def test_every_route_that_takes_a_message_is_in_a_proto(document: dict[str, Any]
     protos = "\n".join(path.read_text() for path in (ROOT / contracts.PROTO_DIR).glob("*.proto"))
     posts = [name for name, _ in operations(document) if name.startswith("POST ")]
     assert all(f"`{name}`" in protos for name in posts if OPENAI not in name), posts
+
+
+def test_a_wrong_setting_ends_the_command_with_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CRAGMESH_MAX_DEADLINE_S", "soon")
+    result = CliRunner().invoke(app, ["contracts", "--check"])
+    assert (result.exit_code, "CRAGMESH_MAX_DEADLINE_S: " in result.stderr) == (PROBLEM, True)

@@ -24,6 +24,7 @@ from services.kg.store.tables import source, stated_total
 from services.kit.text.times import Calendar
 
 PACKAGE = "services.kg.domains"
+NAME_TAKEN = "there is another domain of this name"
 # Tables of the store itself.
 STORE = frozenset(table.name for table in (source, stated_total, name_table, *INDEX_TABLES))
 
@@ -69,7 +70,7 @@ def with_domain(catalogue: Catalogue, domain: Domain) -> Catalogue:
 def _taken(domain: Domain, others: Mapping[str, Domain]) -> Iterator[Fault]:
     file = str(domain.folder.place)
     if domain.name in others:
-        yield Fault(file, 1, domain.name, "there is another domain of this name")
+        yield Fault(file, 1, domain.name, NAME_TAKEN)
     for name in sorted(domain.tables.keys() & STORE):
         yield Fault(file, 1, name, "the store has a table of this name; take another")
     for other in others.values():

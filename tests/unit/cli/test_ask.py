@@ -1,6 +1,7 @@
 """From the gateway's events to what is printed."""
 
 import json
+import re
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -269,12 +270,26 @@ def test_exit_codes(cli: CliRunner, arguments: list[str], code: int, message: st
     assert message in result.output
 
 
+def test_without_a_gateway_there_is_no_json(cli: CliRunner) -> None:
+    result = cli.invoke(main.app, ["ask", "q", "--json"])
+    assert (result.exit_code, result.stdout, "is not up" in result.stderr) == (UNREACHABLE, "", True)
+
+
 @pytest.mark.parametrize(
     ("arguments", "name"),
     [
         (["ask", "q"], "CRAGMESH_GATEWAY_URL"),
         (["collections"], "CRAGMESH_RETRIEVER_URL"),
         (["kg", "ask", "q"], "CRAGMESH_KG_URL"),
+        (["kg", "shell"], "CRAGMESH_STOP_TIMEOUT_S"),
+        (["classifier", "evaluate"], "CRAGMESH_JUDGE_TIMEOUT_S"),
+        (["classifier", "train"], "CRAGMESH_BREAKER_THRESHOLD"),
+        (["papers", "eval", "none"], "CRAGMESH_PAPERS_CANDIDATES"),
+        (["train", "sft", "none.jsonl", "-o", "none"], "CRAGMESH_MAX_CONTEXT_TOKENS"),
+        (["train", "sft", "none.jsonl", "-o", "none"], "CRAGMESH_GENERATOR_PORT"),
+        (["train", "synthesise"], "CRAGMESH_JUDGE_TIMEOUT_S"),
+        (["train", "synthesise"], "CRAGMESH_KG_WORKERS"),
+        (["train", "questions"], "CRAGMESH_KG_WORKERS"),
     ],
 )
 def test_wrong_settings_are_named(
@@ -284,6 +299,12 @@ def test_wrong_settings_are_named(
     result = cli.invoke(main.app, arguments)
     assert result.exit_code == USAGE
     assert f"{name}: " in result.output
+
+
+def test_settings_are_read_where_wrong_ones_end_the_command() -> None:
+    modules = Path(asking.__file__).parent.glob("*.py")
+    bare = [(path.name, call) for path in modules for call in re.findall(r"\w+(?:Settings|Urls)\(\)", path.read_text())]
+    assert not bare
 
 
 def test_logs_are_shown(cli: CliRunner, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

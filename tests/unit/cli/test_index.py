@@ -351,6 +351,15 @@ def test_collections_are_listed_and_deleted(retriever: Retriever) -> None:
     assert "deleted" in CliRunner().invoke(app, ["collections", "--delete", "corpus"]).output
 
 
+@pytest.mark.parametrize("option", [["--delete", "corpus"], ["--json"]])
+def test_an_option_of_the_list_does_not_go_with_a_backup(
+    retriever: Retriever, tmp_path: Path, option: list[str]
+) -> None:
+    result = CliRunner().invoke(app, ["collections", *option, "backup", str(tmp_path / "backup")])
+    assert (result.exit_code, f"{option[0]} goes without backup" in result.stderr) == (USAGE, True)
+    assert not retriever.calls
+
+
 def test_shards_index_each_document_once(retriever: Retriever, corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert CliRunner().invoke(app, ["index", str(corpus), "-c", "corpus"]).exit_code == 0
     whole, retriever.batches = retriever.sent, []

@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import typer
 
 from services.cli.services import Launch, NotPrepared, Service, embedded
 from services.gateway.settings import GatewaySettings
@@ -104,7 +105,6 @@ def test_the_small_models_speed_is_the_gateways_own_guess() -> None:
         ("INTERPRETER", "no/python", "make generator"),
         ("MODELS_DIR", "no/models", "make generator"),
         ("PROFILE", "abacus", "there is no profile 'abacus'"),
-        ("PROFILE", "A B", "CRAGMESH_GENERATOR_PROFILE: "),
     ],
 )
 def test_what_the_generator_lacks_is_named(
@@ -115,6 +115,16 @@ def test_what_the_generator_lacks_is_named(
     generator = table(monkeypatch, **settings)["generator"]
     with pytest.raises(NotPrepared, match=message):
         launched(generator)
+
+
+@pytest.mark.parametrize("service", ["generator", "gateway"])
+def test_a_wrong_setting_of_the_generator_is_named(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], service: str
+) -> None:
+    wrong = table(monkeypatch, CRAGMESH_GENERATOR_PROFILE="A B")[service]
+    with pytest.raises(typer.Exit):
+        launched(wrong)
+    assert "CRAGMESH_GENERATOR_PROFILE: " in capsys.readouterr().err
 
 
 def test_what_runs_elsewhere_is_not_started_and_a_generators_url_is_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:

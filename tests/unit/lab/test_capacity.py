@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Iterator
+from contextlib import chdir
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from typer.testing import CliRunner
 
 from lab.capacity.cluster import Cluster, search
 from lab.capacity.mesh import Fault, Mesh, Stage, poisson, simulate
-from lab.capacity.plan import SHIPPED, assumptions, count, plan, rehearse, values_of
+from lab.capacity.plan import DIVISORS, SHIPPED, assumptions, count, plan, rehearse, values_of
 from services.cli.main import app
 
 DIMENSIONS = 32
@@ -76,10 +77,41 @@ def test_assumptions_can_be_ones_own(tmp_path: Path) -> None:
     mine = tmp_path / "mine.yaml"
     mine.write_text("prefill_tokens_per_s: {value: 6000}\n")
     assert plan(100, 10**6, assumptions(mine)).cards < plan(100, 10**6).cards / 3
-    mine.write_text("prefil: {value: 1}\n")
-    with pytest.raises(ValueError, match="prefil"):
-        assumptions(mine)
     assert all(source for _, source in assumptions(SHIPPED).values())
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("calls: {value: 1}\nprefil: {value: 1}\n", "mine.yaml, line 2, prefil: there is no such assumption"),
+        ("1: {value: 1}\n", "mine.yaml, line 1, 1: there is no such assumption"),
+        ("calls: {value: 1\n", "mine.yaml, line 2: "),
+        ("calls: 1\n", "mine.yaml, line 1, calls: "),
+        ("calls:\n  value: no\n", "mine.yaml, line 2, calls.value: "),
+        ("calls: {value: 1, from: me}\n", "mine.yaml, line 1, calls.from: there is no field from here"),
+        ("- calls\n", "mine.yaml, line 1: "),
+        (None, "mine.yaml, line 1: No such file"),
+    ],
+)
+def test_a_file_of_assumptions_that_cannot_be_read_is_named_with_line_and_key(
+    text: str | None, message: str, tmp_path: Path
+) -> None:
+    if text is not None:
+        (tmp_path / "mine.yaml").write_text(text)
+    with chdir(tmp_path):
+        result = CliRunner().invoke(app, ["plan", "--rate", "1", "--corpus", "1M", "--assumptions", "mine.yaml"])
+    assert (result.exit_code, f"cragmesh: {message}" in result.stderr) == (2, True), result.output
+
+
+@pytest.mark.parametrize("name", assumptions())
+def test_an_assumption_is_refused_to_be_nothing_where_it_divides(name: str, tmp_path: Path) -> None:
+    mine = tmp_path / "mine.yaml"
+    mine.write_text(f"{name}: {{value: 0}}\n")
+    if name in DIVISORS:
+        with pytest.raises(ValueError, match=f"line 1, {name}.value: "):
+            assumptions(mine)
+    else:
+        plan(100, 10**6, assumptions(mine))
 
 
 def test_the_command_prints_values_of_the_chart() -> None:

@@ -15,7 +15,7 @@ from lab.draft.cells import guess_type, read_columns
 from lab.draft.headers import column_name
 from lab.draft.tables import read_tables
 from lab.draft.vocabulary import plural
-from services.cli.ending import USAGE
+from services.cli.ending import PROBLEM, USAGE
 from services.cli.kg_domain import app
 from services.kg.definition.domain import read_catalogue
 from services.kg.domains import CATALOGUE
@@ -285,6 +285,14 @@ def test_a_domain_needs_a_name(name: str, tmp_path: Path) -> None:
         draft(name, FILES, tmp_path)
 
 
+def test_a_name_that_a_bundled_domain_has_is_refused_as_the_check_does(tmp_path: Path) -> None:
+    folder = draft("library", FILES, tmp_path)[0].parent
+    (finding,) = lint(folder.rename(tmp_path / "movie"))
+    with pytest.raises(DraftError, match=f"movie: {finding.place.reason}"):
+        draft("movie", FILES, tmp_path / "domains")
+    assert not (tmp_path / "domains").exists()
+
+
 def test_a_folder_is_never_overwritten(drafted: Path) -> None:
     before = (drafted / "domain.yaml").read_bytes()
     with pytest.raises(DraftError, match="is there"):
@@ -321,6 +329,27 @@ def test_a_name_that_the_graph_has_gets_the_domains_before_it(tmp_path: Path) ->
     folder = tmp_path / "domains" / "club"
     assert set(read(folder, "tables.yaml")) == {"club_artist", "club_source"}
     assert "get_club_artist" in read(folder, "domain.yaml")["functions"]
+
+
+@pytest.mark.parametrize("failing", ["domain.yaml", "examples.jsonl"])
+def test_a_folder_is_written_whole_or_not_at_all(failing: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_text = Path.write_text
+
+    def full(path: Path, text: str, encoding: str) -> None:
+        if path.name == failing:
+            raise OSError(28, "No space left on device", str(path))
+        write_text(path, text, encoding)
+
+    monkeypatch.setattr(Path, "write_text", full)
+    done = CliRunner().invoke(app, ["new", "library", "--from", *map(str, FILES), "--to", str(tmp_path)])
+    assert (done.exit_code, list(tmp_path.iterdir())) == (PROBLEM, [])
+    assert f"No space left on device: '{tmp_path / 'library'}'" in done.stderr
+
+
+def test_a_place_where_no_folder_can_be_is_named(tmp_path: Path) -> None:
+    (tmp_path / "domains").write_text("")
+    done = CliRunner().invoke(app, ["new", "library", "--from", *map(str, FILES), "--to", str(tmp_path / "domains")])
+    assert (done.exit_code, f"'{tmp_path / 'domains' / 'library'}'" in done.stderr) == (PROBLEM, True)
 
 
 def test_a_wrong_setting_ends_the_command_with_its_reason(monkeypatch: pytest.MonkeyPatch) -> None:

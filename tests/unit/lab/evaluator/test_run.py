@@ -129,6 +129,38 @@ def test_bad_lines_are_named_and_a_missing_file_is_a_usage_error(tmp_path: Path,
     assert "questions.jsonl: no such file" in finish(tmp_path, gateway.url, code=2)
 
 
+GOLD = [{"query": f"who painted number {n}?", "answer": name} for n, name in enumerate(("Ann", "Bob", "Cal"))]
+
+
+@pytest.mark.parametrize(
+    ("records", "words", "messages", "code"),
+    [
+        (GOLD, [], ["questions.jsonl:4: not JSON", "% of shuffled gold is right: below 2% is wanted"], 1),
+        (GOLD, ["--timed"], ["no line is a question with a right answer and a query_time"], 1),
+        ([{"query": "who?"}], [], ["questions.jsonl:1: no answer", "no line is a question with a right answer"], 1),
+        ([{"query": "who?", "label_kind": "idk"}], [], ["no line is a question with a right answer"], 1),
+        (
+            [*GOLD, {"query": "who?", "answer": "i don't know", "label_kind": "answer"}],
+            [],
+            [
+                "gold against itself: questions.jsonl:4: missing: ",
+                "gold answers that are not right against themselves: 1",
+            ],
+            1,
+        ),
+        ([{"query": f"which is {n}?", "answer": f"number {n}"} for n in range(200)], [], ["1.0000"], 0),
+    ],
+)
+def test_a_check_that_fails_says_why(
+    records: list[dict[str, str]], words: list[str], messages: list[str], code: int, tmp_path: Path
+) -> None:
+    lines = "".join(json.dumps(record) + "\n" for record in records)
+    (tmp_path / "questions.jsonl").write_text(f"{lines}{{cut\n")
+    output = evaluate(tmp_path, "http://127.0.0.1:1", "check", "questions.jsonl", *words, code=code)
+    for message in messages:
+        assert message in output
+
+
 def test_a_full_disk_stops_the_run(tmp_path: Path, gateway: FakeGateway) -> None:
     write_questions(tmp_path / "questions.jsonl", 5)
     (tmp_path / "run").mkdir()
