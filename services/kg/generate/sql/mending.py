@@ -8,7 +8,10 @@ from sqlglot import exp
 from services.kg.generate.ground import says_year
 from services.kg.generate.rules.inflection import degrees
 from services.kg.generate.rules.lexicon import Lexicon
+from services.kg.generate.rules.phrases import compiled
 from services.kg.generate.sql.figures import DAY, months_of, numbers_of
+from services.kg.language.catalogue import NUMERIC
+from services.kg.selects import table_name
 from services.kg.store.names import normalise
 from services.kit.text.numbers import Figure, numbers, ordinals
 
@@ -16,6 +19,10 @@ _EARLIEST = re.compile(r"\b(?:longest|oldest|earliest|first)\b")
 _LATEST = re.compile(r"\b(?:newest|latest|youngest|last|most recent(?:ly)?)\b")
 _TOTAL = re.compile(r"\b(?:all ?together|in total|total|sum|spend|spent|spending|takings|turnover|income|adds? up)\b")
 _SUPERLATIVE = re.compile(r"[ -](?:most|least|best|worst|latest|[a-z]{2,}est)\b")
+_AMOUNT_OF = re.compile(
+    r"\b(?:most|least|fewest|highest|lowest|largest|biggest|smallest|greatest)"
+    r"((?: (?:number|amount) of)?(?: (?!(?:at|by|for|from|in|of|on|to|with)\b)\w+){1,3})"
+)
 _EACH = re.compile(r"\b(?:each|every|list|per)\b")
 
 
@@ -34,6 +41,26 @@ def order_as_said(select: exp.Select, query: str, lexicon: Lexicon) -> None:
         is_less = any(_says(text, one.less) for one in own) or (is_dated and _EARLIEST.search(text) is not None)
         if is_more != is_less:
             ordered.set("desc", is_more)
+
+
+def measure_as_said(select: exp.Select, query: str, lexicon: Lexicon) -> None:
+    """Take the most and the least of the amount that the question says: the most minutes, whatever cost us them."""
+    amount = _AMOUNT_OF.search(normalise(query))
+    ordered = [one.this for one in select.find_all(exp.Ordered, exp.Max, exp.Min) if isinstance(one.this, exp.Column)]
+    names = {one.name for one in ordered}
+    if amount is None or len(names) != 1:
+        return
+    tables = {one.name for one in select.find_all(exp.Table)}
+    functions = [one for one in lexicon.own.functions if table_name(one) in tables and names < one.exact_keys.keys()]
+    numeric = [(function, key.name) for function in functions for key in function.keys if key.kind in NUMERIC]
+    said = {key for function, key in numeric if compiled(lexicon.plain(function.name, key)).search(amount[1])}
+    if len(said) != 1 or said & names:
+        return
+    (key,) = said
+    compared = [one.this for one in select.find_all(exp.EQ, exp.In) if one.find(exp.Subquery)]
+    for column in (*ordered, *compared):
+        if isinstance(column, exp.Column) and column.name in names:
+            column.set("this", exp.to_identifier(key))
 
 
 def rank_as_said(select: exp.Select, query: str) -> None:

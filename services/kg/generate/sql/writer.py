@@ -33,7 +33,14 @@ from services.kg.generate.sql.linking import (
     with_stored_values,
     with_values_where_they_are,
 )
-from services.kg.generate.sql.mending import add_up, ask_of_any_year, ask_of_the_month, order_as_said, rank_as_said
+from services.kg.generate.sql.mending import (
+    add_up,
+    ask_of_any_year,
+    ask_of_the_month,
+    measure_as_said,
+    order_as_said,
+    rank_as_said,
+)
 from services.kg.generate.sql.schema import tables_text
 from services.kg.generate.sql.statement import Statement
 from services.kg.generate.sql.times import ask_of_the_time, conditions_on_days, said_time
@@ -185,7 +192,7 @@ class SqlWriter:
             with_stored_values(select, query, links)
             with_values_where_they_are(select, links, area.shown, self.values)
         statement = Statement(tree, area)
-        flags = self._columns(domain, "flag")
+        flags, lexicon = self._columns(domain, "flag"), lexicons(self.catalogue)[domain]
         question = Question(query, area.calendar, now, tuple(spots))
         said_then = said_time(question)
         for select in statement.sides:
@@ -193,7 +200,8 @@ class SqlWriter:
             ask_of_any_year(select, query)
             ask_of_the_month(select, query)
             add_up(select, query, self._amounts(domain))
-            order_as_said(select, query, lexicons(self.catalogue)[domain])
+            measure_as_said(select, query, lexicon)
+            order_as_said(select, query, lexicon)
             rank_as_said(select, query)
             if question.is_half_read and any(conditions_on_days(select, statement.has_days)):
                 return statement, "a time of which words are unread"
