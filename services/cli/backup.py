@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from services.cli.console import say, write
-from services.cli.ending import ends, run_to_end, settings_of
+from services.cli.console import fail, say, write
+from services.cli.ending import PROBLEM, ends, run_to_end, settings_of
+from services.cli.settings import project_root
 
 if TYPE_CHECKING:
     from services.retriever.collections.store import Store
+    from services.retriever.settings import RetrieverSettings
 
 
 def backup(
@@ -24,18 +26,27 @@ def backup(
 ) -> None:
     """Write collections to files, with their vectors."""
     from services.retriever.collections import backup as files
-    from services.retriever.collections.schema import KEY
+    from services.retriever.collections.schema import KEY, read
+
+    settings = _served()
+    if not settings.qdrant_url and not settings.qdrant_path.is_dir():
+        # Opened, it would be made.
+        fail(f"there are no collections: no folder {settings.qdrant_path}", PROBLEM)
 
     async def work(store: "Store") -> None:
         names = collection or [name for name in await store.names() if KEY in await store.metadata(name)]
+        if not names:
+            fail(f"there are no collections in {settings.qdrant_url or settings.qdrant_path}", PROBLEM)
+        # Before the first is written.
+        for name in names:
+            read(name, await store.metadata(name))
+        folder.mkdir(parents=True, exist_ok=True)
         for name in names:
             file = folder / f"{name}.jsonl.gz"
             say(f"{name}: {await files.backup(store, name, file):,} points")
             write(str(file))
 
-    with ends(problem=(OSError,)):
-        folder.mkdir(parents=True, exist_ok=True)
-    _over_the_store(work)
+    _over_the_store(settings, work)
 
 
 def restore(
@@ -50,17 +61,24 @@ def restore(
         restored, points = await files.restore(store, file, name, replace=replace)
         say(f"{restored}: {points:,} points")
 
-    _over_the_store(work)
+    _over_the_store(_served(), work)
 
 
-def _over_the_store(work: "Callable[[Store], Awaitable[None]]") -> None:
+def _served() -> "RetrieverSettings":
+    """Settings as the retriever of `cragmesh up` has them: a relative folder counts from the checkout."""
+    from services.retriever.settings import RetrieverSettings
+
+    settings = settings_of(RetrieverSettings)
+    return settings.model_copy(update={"qdrant_path": project_root() / settings.qdrant_path})
+
+
+def _over_the_store(settings: "RetrieverSettings", work: "Callable[[Store], Awaitable[None]]") -> None:
     # Qdrant's client, which no other command should wait for.
     from services.kit.errors import MeshError
     from services.retriever.collections.service import open_store
-    from services.retriever.settings import RetrieverSettings
 
     async def run() -> None:
-        async with open_store(settings_of(RetrieverSettings)).running() as store:
+        async with open_store(settings).running() as store:
             await work(store)
 
     with ends(problem=(MeshError, OSError)):

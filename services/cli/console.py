@@ -1,9 +1,11 @@
 """The command line's output: results to stdout, progress and errors to stderr."""
 
+import os
 import shlex
 import sys
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -13,7 +15,17 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-out = Console(highlight=False)
+
+class _Results(Console):
+    def print(self, *objects: Any, **layout: Any) -> None:
+        with _to_stdout():
+            super().print(*objects, **layout)
+
+
+# `PROBLEM` of `ending`, which imports this module.
+_PROBLEM = 1
+
+out = _Results(highlight=False)
 err = Console(stderr=True, highlight=False)
 
 
@@ -63,8 +75,8 @@ def as_typed(eval_data: Path | None) -> str:
 
 def write(text: str) -> None:
     """Write to stdout as it is, for other programs to read."""
-    sys.stdout.write(text + "\n")
-    sys.stdout.flush()
+    with _to_stdout():
+        print(text, flush=True)
 
 
 def write_json(content: BaseModel | Iterable[BaseModel]) -> None:
@@ -73,3 +85,16 @@ def write_json(content: BaseModel | Iterable[BaseModel]) -> None:
         write(content.model_dump_json(indent=2))
     else:
         write("[" + ",\n ".join(item.model_dump_json() for item in content) + "]")
+
+
+@contextmanager
+def _to_stdout() -> Iterator[None]:
+    """End the program where stdout takes no more; without a word where its reader has left, as `head` does."""
+    try:
+        yield
+    except OSError as error:
+        # What is buffered would fail again at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if isinstance(error, BrokenPipeError):
+            raise typer.Exit(_PROBLEM) from None
+        fail(f"the output cannot be written: {error.strerror}", _PROBLEM)

@@ -137,7 +137,7 @@ class Entry:
 
 
 def files_in(path: Path) -> list[Path]:
-    """A file, or all files below a folder that are not hidden, by name.
+    """A file, or all files below a folder that are not hidden, by name, and the links there that lead to none.
 
     Raises:
         BadInput: there is none, or a folder cannot be read: its files would seem to be gone.
@@ -147,7 +147,7 @@ def files_in(path: Path) -> list[Path]:
     if not path.is_dir():
         raise BadInput(f"{path}: no such file or folder")
     try:
-        files = sorted(item for item in _below(path) if item.is_file())
+        files = sorted(item for item in _below(path) if item.is_file() or item.is_symlink())
     except OSError as error:
         raise BadInput(f"{error.filename}: {error.strerror}") from None
     if not files:
@@ -156,7 +156,7 @@ def files_in(path: Path) -> list[Path]:
 
 
 def _below(path: Path) -> Iterator[Path]:
-    """What lies below a folder and is not hidden.
+    """What lies below a folder and is not hidden: files, and links to folders elsewhere, which are not followed.
 
     Raises:
         OSError: a folder cannot be read.
@@ -165,9 +165,16 @@ def _below(path: Path) -> Iterator[Path]:
     def fail(error: OSError) -> None:
         raise error
 
+    walked: list[Path] = []
+    links: list[Path] = []
     for folder, folders, names in os.walk(path, onerror=fail):
         folders[:] = [name for name in folders if not name.startswith(".")]
         yield from (Path(folder, name) for name in names if not name.startswith("."))
+        walked.append(Path(folder))
+        links += [link for name in folders if (link := Path(folder, name)).is_symlink()]
+    if links:
+        real = {folder.resolve() for folder in walked}
+        yield from (link for link in links if link.resolve() not in real)
 
 
 def read(files: Sequence[Path], root: Path, keys: Keys, source: str = "") -> Iterator[Entry]:
@@ -187,7 +194,10 @@ def read(files: Sequence[Path], root: Path, keys: Keys, source: str = "") -> Ite
 
 def read_one(path: Path, name: str, place: Path, keys: Keys, source: str) -> Iterator[Entry]:
     """The documents of a file, whose name, and the path that an id is a digest of, may be those of a copy."""
-    if path.name.lower().endswith(RECORDS):
+    if path.is_symlink() and not path.is_file():
+        # Documents of a folder that lay here, or lies on a disk that is not mounted, are not gone.
+        yield Entry(name, 0, problem="a link to a folder, or to nothing, is not followed", hides=True)
+    elif path.name.lower().endswith(RECORDS):
         yield from _records(path, name, keys, source)
     elif path.suffix.lower() == PARQUET:
         yield from _rows(path, name, keys, source)

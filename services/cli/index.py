@@ -157,7 +157,7 @@ def index(
             if plan is not None:
                 _follow(client, collection, plan, read(files, path, keys, source), tally)
             else:
-                nbytes = sum(file.stat().st_size for file in files) // share.count
+                nbytes = sum(file.stat().st_size for file in files if file.is_file()) // share.count
                 _ingest(client, collection, share.of_items(entries, lambda entry: entry.key), nbytes, tally)
         finally:
             tally.report()

@@ -15,7 +15,11 @@ LINE_BYTES = 4_096
 
 
 def tail(path: Path, lines: int) -> tuple[str, ...]:
-    """The last lines of a log; nothing when there is none."""
+    """The last lines of a log; nothing when there is none.
+
+    Raises:
+        OSError: it cannot be read.
+    """
     try:
         with path.open("rb") as log:
             start = max(0, log.seek(0, os.SEEK_END) - lines * LINE_BYTES)

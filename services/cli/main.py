@@ -155,9 +155,12 @@ def logs(
         fail(f"no service {service!r}: there are {', '.join(names)}", USAGE)
     supervisor = _supervisor()
     files = [supervisor.log_file(name) for name in ([service] if service else names)]
-    logging.show(files, lines)
-    if follow:
-        _run(logging.follow(files))
+    with ends(problem=(OSError,)):
+        logging.show(files, lines)
+        if not any(file.exists() for file in files):
+            say(f"no logs in {files[0].parent}")
+        if follow:
+            _run(logging.follow(files))
 
 
 def _asks(*, traced: bool) -> Callable[..., None]:

@@ -45,9 +45,9 @@ def stored(client: CollectionClient, name: str, source: str) -> dict[str, Docume
 def compare(entries: Iterable[Entry], documents: Mapping[str, DocumentInfo]) -> Plan:
     """The plan that makes a collection's documents those of a folder's entries.
 
-    A file that cannot be read now keeps its document, and where records cannot be told nothing is removed: theirs may
-    be among those that seem gone. A document moves when its id is gone and another id has its content; of several
-    documents with one content each moves once.
+    A file that cannot be read now keeps its document, and where records cannot be told, or a link leads elsewhere,
+    nothing is removed: their documents may be among those that seem gone. A document moves when its id is gone and
+    another id has its content; of several documents with one content each moves once.
     """
     plan = Plan()
     added: list[tuple[Entry, str]] = []
@@ -84,7 +84,7 @@ def compare(entries: Iterable[Entry], documents: Mapping[str, DocumentInfo]) -> 
             plan.moved.append((movable, entry))
     plan.removed = [document for group in gone.values() for document in group]
     if hidden and plan.removed:
-        kept = f"{len(plan.removed):,} documents that are not there are kept, since records cannot be told"
+        kept = f"{len(plan.removed):,} documents that are not there are kept: they may be in what is skipped"
         plan.problems.insert(0, Entry("removed", 0, problem=kept))
         plan.removed = []
     return plan

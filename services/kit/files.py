@@ -3,6 +3,7 @@
 import contextlib
 import fcntl
 import os
+import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO
@@ -12,12 +13,22 @@ from typing import BinaryIO
 def whole(path: Path) -> Iterator[BinaryIO]:
     """A file to write that replaces `path` when the context ends; a reader sees the old or the new one, never a part.
 
+    A link stays and its target is replaced, an old file's mode is kept, and a pipe or a device is written to as it is.
+
     Raises:
         OSError: the disk failed; the old file stays, as with any other error inside.
     """
+    mode = _mode(path)
+    if mode is not None and not stat.S_ISREG(mode):
+        with path.open("wb") as file:
+            yield file
+        return
+    path = path.resolve()
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         with draft.open("wb") as file:
+            if mode is not None:
+                os.fchmod(file.fileno(), stat.S_IMODE(mode))
             yield file
             file.flush()
             os.fsync(file.fileno())
@@ -26,6 +37,13 @@ def whole(path: Path) -> Iterator[BinaryIO]:
         with contextlib.suppress(OSError):
             draft.unlink(missing_ok=True)
         raise
+
+
+def _mode(path: Path) -> int | None:
+    try:
+        return path.stat().st_mode
+    except FileNotFoundError:
+        return None
 
 
 def write_whole(path: Path, content: bytes) -> None:

@@ -11,7 +11,7 @@ from itertools import count, islice
 from pathlib import Path
 from typing import IO, Any
 
-from services.kg.load.errors import LoadError
+from services.kg.load.errors import BadRow, LoadError
 from services.kg.load.values import SIGN, UNIT
 
 MAX_LINE_BYTES = 64 * 1024 * 1024
@@ -19,6 +19,8 @@ MAX_LINE_BYTES = 64 * 1024 * 1024
 csv.field_size_limit(MAX_LINE_BYTES)
 # The text of a line that is not UTF-8, or is too long.
 UNREADABLE = "\ufffd"
+# Called with the line of a record that cannot be used, the reason and the record.
+Bad = Callable[[int, BadRow, object], None]
 _LFS = b"version https://git-lfs"
 
 
@@ -113,11 +115,13 @@ def lines(path: Path) -> Iterator[Line]:
         raise LoadError(f"{path} is broken: {error}") from None
 
 
-def records(path: Path) -> Iterator[tuple[Line, dict[str, str]]]:
+def records(path: Path, bad: Bad | None = None) -> Iterator[tuple[Line, dict[str, str]]]:
     """Rows of a CSV or TSV file by their header, each with the line that it ends on and no text of its own.
 
+    `bad` is called for a row that has more or fewer cells than the header, since they may be of other columns.
+
     Raises:
-        LoadError: the file is no CSV, or no UTF-8.
+        LoadError: the file is no CSV, or no UTF-8; without `bad`, or has such a row.
     """
     dialect = _dialect(path)
     read = _with_decimal_point(path) if dialect is _Semicolons else str
@@ -126,6 +130,13 @@ def records(path: Path) -> Iterator[tuple[Line, dict[str, str]]]:
     for line, row in rows:
         if names is None:
             names = _names(row)
+            continue
+        # Spreadsheets end rows, the header too, with empty cells.
+        if any(map(str.strip, row[len(names) :])) or any(names[len(row) :]):
+            error = BadRow("", f"has {len(row)} cells where the header has {len(names)}")
+            if bad is None:
+                raise LoadError(f"{path}:{line.number} {error.reason}")
+            bad(line.number, error, row)
             continue
         cells = dict.fromkeys(names, "")
         cells |= {name: read(cell) for name, cell in zip(names, row, strict=False)}

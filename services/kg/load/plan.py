@@ -7,7 +7,7 @@ from itertools import islice, takewhile
 from pathlib import Path
 
 from services.kg.load.errors import BadMapping, BadRow
-from services.kg.load.files import TABULAR, UNREADABLE, Line, header, lines, records, suffix
+from services.kg.load.files import TABULAR, UNREADABLE, Bad, Line, header, lines, records, suffix
 from services.kg.load.mapper import Action
 from services.kg.load.reading import Record, Writer
 from services.kg.load.rows import RowAction
@@ -18,7 +18,6 @@ LISTED = frozenset({".jsonl", ".ndjson"})
 SAMPLE_RECORDS = 20
 MAX_CHOICES = 10_000
 
-Bad = Callable[[int, BadRow, object], None]
 Done = Callable[[str, int], None]
 
 
@@ -91,7 +90,7 @@ def _silent(line: int, error: BadRow, record: object) -> None:
 def read(path: Path, bad: Bad) -> Iterator[tuple[Line, Record]]:
     """Records of a file: rows of a CSV by their header, objects of JSON lines. `bad` is called for other lines."""
     if suffix(path) in TABULAR:
-        yield from records(path)
+        yield from records(path, bad)
         return
     for line in lines(path):
         if line.text == UNREADABLE:

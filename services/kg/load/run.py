@@ -20,9 +20,9 @@ from services.kg.definition.folder import BrokenDomain
 from services.kg.domains import CATALOGUE
 from services.kg.language.catalogue import Catalogue
 from services.kg.load.errors import BadMapping, BadRow, LoadError, UnknownFormat
-from services.kg.load.files import check, digest
+from services.kg.load.files import Bad, check, digest
 from services.kg.load.graph import Graph
-from services.kg.load.plan import Bad, Done, Format, format_of
+from services.kg.load.plan import Done, Format, format_of
 from services.kg.load.reading import Merge, Writer
 from services.kg.load.rebuilding import rebuild_changed
 from services.kg.load.reconcile import merge

@@ -168,7 +168,7 @@ def test_records_that_cannot_be_told_are_kept(retriever: Retriever, tmp_path: Pa
         assert len(retriever.documents) == 40
     else:
         assert len(retriever.documents) == 41
-        assert "kept, since records cannot be told" in " ".join(said.split())
+        assert "are kept: they may be in what is skipped" in " ".join(said.split())
     assert "r20" in retriever.documents
 
 
@@ -209,3 +209,31 @@ def test_a_folder_that_cannot_be_read_removes_nothing(
     assert result.exit_code == USAGE
     assert "Permission denied" in result.output
     assert retriever.documents == before
+
+
+@pytest.mark.parametrize("target", ["elsewhere", "nowhere", "itself"])
+def test_a_folder_that_becomes_a_link_removes_nothing(
+    retriever: Retriever, folder: Path, tmp_path_factory: pytest.TempPathFactory, target: str
+) -> None:
+    (folder / "deep").mkdir()
+    (folder / "deep" / "d.txt").write_text("D is a text.", encoding="utf-8")
+    sync(folder)
+    before = dict(retriever.documents)
+    outside = tmp_path_factory.mktemp("outside")
+    (folder / "deep").rename(outside / "elsewhere")
+    (folder / "deep").symlink_to("deep" if target == "itself" else outside / target)
+    for options in (("--dry-run",), ()):
+        assert "deep: a link to a folder, or to nothing, is not followed" in sync(folder, *options)
+        assert retriever.documents == before
+    assert "deep: a link" in index(folder)
+
+
+def test_a_link_to_a_folder_of_the_corpus_hides_nothing(retriever: Retriever, folder: Path) -> None:
+    (folder / "old").mkdir()
+    (folder / "old" / "d.txt").write_text("D is a text.", encoding="utf-8")
+    sync(folder)
+    (folder / "old").rename(folder / "new")
+    (folder / "old").symlink_to("new")
+    (folder / "c.txt").unlink()
+    sync(folder)
+    assert {one.url for one in retriever.documents.values()} == {"file:a.pdf", "file:b.pdf", "file:new/d.txt"}

@@ -381,9 +381,15 @@ def test_grammys_of_a_year_that_lists_nominees(store: Engine, tmp_path: pathlib.
 
 
 def test_companies_and_their_tickers(store: Engine, tmp_path: pathlib.Path) -> None:
-    (tmp_path / "c.csv").write_text(",Name,Symbol\n0,Acme Inc. Common Stock,ACM\n1,Nan Fund,NAN\n2,Odd,not a ticker\n")
+    (tmp_path / "c.csv").write_text(
+        ",Name,Symbol\n0,Acme Inc. Common Stock,ACM\n1,Nan Fund,NAN\n2,Odd,not a ticker\n3,Comma, Inc.,CMA\n4,Short\n"
+    )
     report = load(tmp_path / "c.csv", store)
-    assert report.skipped == 1
+    assert [(one.line, one.reason) for one in report.files[0].problems][1:] == [
+        (5, "has 4 cells where the header has 3"),
+        (6, "has 2 cells where the header has 3"),
+    ]
+    assert report.skipped == 3
     assert {one["ticker"] for one in rows_of(store, "company")} == {"ACM", "NAN"}
     assert NameIndex(store, CATALOGUE).resolve("acme", ["company"]).entities == ("ACM",)
 

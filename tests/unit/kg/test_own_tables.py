@@ -178,7 +178,7 @@ def test_a_file_that_several_mappings_take_is_refused(tmp_path: Path) -> None:
     [
         ("name,price,stock,price\nAxle,10,1,99\n", ["name", "price", "stock", "price 2"], [["Axle", "10", "1", "99"]]),
         ('name,"price\n(EUR)",stock\nAxle,10,1\n', ["name", "price (EUR)", "stock"], [["Axle", "10", "1"]]),
-        ("\n\nname,price\nAxle,10\n,\nBolt\n", ["name", "price"], [["Axle", "10"], ["Bolt", ""]]),
+        ("\n\nname,price\nAxle,10\n,\nBolt,\n", ["name", "price"], [["Axle", "10"], ["Bolt", ""]]),
         # German: points between thousands, a comma before decimals.
         (
             "name;price\nA;1.250,75\nB;1.250\nC;7,5\n",
@@ -278,6 +278,34 @@ def test_a_stray_quote_swallows_no_rows(line: str, tmp_path: Path) -> None:
     (tmp_path / "parts.csv").write_text(f"id,name,height\n{line}", encoding="utf-8")
     with pytest.raises(LoadError, match="is no CSV"):
         list(records(tmp_path / "parts.csv"))
+
+
+@pytest.mark.parametrize(
+    ("row", "problem"),
+    [
+        ("1,Bolt, M8,10", "has 4 cells where the header has 3"),
+        ("1,Bolt,10,,x", "has 5 cells where the header has 3"),
+        ("1,Bolt", "has 2 cells where the header has 3"),
+        ("1,Bolt,10,,", ""),
+        ("1,Bolt,", ""),
+    ],
+)
+def test_a_row_has_the_cells_of_the_header(row: str, problem: str, tmp_path: Path) -> None:
+    path = tmp_path / "part.csv"
+    path.write_text(f"id,name,height\n{row}\n2,Nut,20\n", encoding="utf-8")
+    bad: list[tuple[int, str]] = []
+    read = records(path, lambda line, error, _: bad.append((line, error.reason)))
+    names = [record["name"] for _, record in read]
+    assert (names, bad) == ((["Nut"], [(2, problem)]) if problem else (["Bolt", "Nut"], []))
+    if problem:
+        # A draft of it would have guessed wrong.
+        with pytest.raises(LoadError, match=f"part.csv:2 {problem}"):
+            draft("shop", [path], tmp_path / "domains")
+
+
+def test_columns_without_a_name_at_the_end_need_no_cells(tmp_path: Path) -> None:
+    (tmp_path / "part.csv").write_text("id,name,,\n1,Bolt\n2,Nut,,\n", encoding="utf-8")
+    assert [record["name"] for _, record in records(tmp_path / "part.csv")] == ["Bolt", "Nut"]
 
 
 def test_what_a_question_names_is_no_answer_to_it(tmp_path: Path) -> None:

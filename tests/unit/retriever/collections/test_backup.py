@@ -192,10 +192,16 @@ async def test_a_backup_that_fails_leaves_the_last_one(filled: Path, stores: dic
     assert file.read_bytes() == b"the last one"
 
 
-def test_the_commands_over_a_folder(filled: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def embedded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of the embedded store that the commands open, which is not there yet."""
     for name in [name for name in os.environ if name.startswith("CRAGMESH_QDRANT")]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("CRAGMESH_QDRANT_PATH", str(tmp_path / "store"))
+    return tmp_path / "store"
+
+
+def test_the_commands_over_a_folder(filled: Path, embedded: Path, tmp_path: Path) -> None:
     invoke = CliRunner().invoke
     assert "lamps: 3 points" in invoke(app, ["collections", "restore", str(filled)]).output
     again = invoke(app, ["collections", "restore", str(filled)])
@@ -204,9 +210,34 @@ def test_the_commands_over_a_folder(filled: Path, tmp_path: Path, monkeypatch: p
     assert invoke(app, ["collections", "backup", str(tmp_path / "files")]).exit_code == 0
     lines = gzip.decompress((tmp_path / "files/lamps.jsonl.gz").read_bytes()).splitlines()
     assert len(lines) == 5
-
-
-def test_a_folder_that_cannot_be_made_is_said_and_no_stack_trace(tmp_path: Path) -> None:
+    # A folder that cannot be made, and a collection that is not there.
     (tmp_path / "file").touch()
-    result = CliRunner().invoke(app, ["collections", "backup", str(tmp_path / "file" / "folder")])
+    result = invoke(app, ["collections", "backup", str(tmp_path / "file" / "folder")])
     assert (result.exit_code, "Not a directory" in result.output) == (1, True)
+    result = invoke(app, ["collections", "backup", str(tmp_path / "none"), "-c", "lamps", "-c", "missing"])
+    assert (result.exit_code, "missing" in result.output) == (1, True)
+    assert not (tmp_path / "none").exists()
+
+
+def test_a_relative_folder_of_collections_is_the_checkouts(
+    filled: Path, embedded: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    monkeypatch.setattr("services.cli.backup.project_root", lambda: tmp_path)
+    monkeypatch.setenv("CRAGMESH_QDRANT_PATH", "store")
+    assert CliRunner().invoke(app, ["collections", "restore", str(filled)]).exit_code == 0
+    assert embedded.is_dir()
+    assert CliRunner().invoke(app, ["collections", "backup", "files"]).exit_code == 0
+    # What is written is of the folder that the command runs in.
+    assert os.listdir() == ["files"]
+
+
+@pytest.mark.parametrize("is_made", [False, True])
+def test_a_backup_of_nothing_is_none(embedded: Path, tmp_path: Path, is_made: bool) -> None:
+    if is_made:
+        embedded.mkdir()
+    result = CliRunner().invoke(app, ["collections", "backup", str(tmp_path / "files")])
+    assert (result.exit_code, "there are no collections" in result.output) == (1, True)
+    assert not (tmp_path / "files").exists()
+    assert embedded.exists() is is_made
