@@ -229,6 +229,7 @@ def signals(observation: Observation) -> dict[str, float]:
         "rare_covered": share({word for word in question if len(word) >= LONG_WORD}, evidence_words),
         "evidence_log_words": math.log1p(len(text.split())),
         "passages": float(len(passages)),
+        "collection": _mean(bool(item.document) for item in evidence),
         "yes_no": float(observation.answer.lower().startswith(("yes", "no"))),
         "dynamic": classification.dynamic_probability,
         "said_unknown": float(observation.kind == "unknown"),

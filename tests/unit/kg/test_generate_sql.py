@@ -320,6 +320,20 @@ def test_a_question_is_linked_to_the_values_that_it_says(
     assert links_text(linked_values(query, shown, Values(names.engine), ())) == lines
 
 
+@pytest.mark.parametrize(
+    ("query", "lines"),
+    [
+        ("how many books has the Whimbrel?", ["'WHI' is a book.genre"]),
+        ("how many books has the whimbrel?", []),
+        ("how many books have the Whimbrel and the Whistler?", []),
+        ("how many books of WHI are there?", ["'WHI' is a book.genre"]),
+    ],
+)
+def test_a_code_is_linked_to_the_name_that_it_begins(executor: Executor, query: str, lines: list[str]) -> None:
+    values: Any = SimpleNamespace(of=lambda function, key: ("WHI", "KIT", "AB") if key == "genre" else ())
+    assert links_text(linked_values(query, executor.catalogue.domains[DOMAIN].shown, values, ())) == lines
+
+
 async def test_a_question_waits_until_the_generator_has_read_the_tables(graph: tuple[Executor, NameIndex]) -> None:
     executor, names = graph
     asked: list[str] = []

@@ -25,6 +25,8 @@ MOST_LINKS = 4
 MOST_COLUMNS = 2
 # A statement has to write the value whole.
 MAX_LINKED_CHARS = 120
+# Letters of a code that may begin a name.
+LEAST_CODE = 3
 # Two spellings of a text, in percent.
 SAME_TEXT = 85.0
 # Of several words, short ones among them, hardly more than a letter.
@@ -182,6 +184,8 @@ def _said_of(
             yield value, how, said[first].start, said[last].end
         elif len(words) > 1 and (part := _part(words, said, common, is_name=is_name)) is not None:
             yield value, *part
+        elif (named_so := _named_so(value, said, common)) is not None:
+            yield value, _PARTIAL, named_so.start, named_so.end
 
 
 @lru_cache(maxsize=20_000)
@@ -236,6 +240,14 @@ def _part(
                 best, best_how = run, how
         run = []
     return (best_how, best[0].start, best[-1].end) if best else None
+
+
+def _named_so(code: str, said: Sequence[Word], common: set[str]) -> Word | None:
+    """The only name that a code begins: WHI of the Whimbrel."""
+    if not (code.isalpha() and code.isupper() and len(code) >= LEAST_CODE):
+        return None
+    begun = [one for one in said if one.is_capital and one.text.startswith(code.lower()) and one.text not in common]
+    return begun[0] if len(begun) == 1 else None
 
 
 def _apart(links: Iterable[Link]) -> Iterator[Link]:
