@@ -20,7 +20,7 @@ _LATEST = re.compile(r"\b(?:newest|latest|youngest|last|most recent(?:ly)?)\b")
 _TOTAL = re.compile(r"\b(?:all ?together|in total|total|sum|spend|spent|spending|takings|turnover|income|adds? up)\b")
 _SUPERLATIVE = re.compile(r"[ -](?:most|least|best|worst|latest|[a-z]{2,}est)\b")
 _AMOUNT_OF = re.compile(
-    r"\b(?:most|least|fewest|highest|lowest|largest|biggest|smallest|greatest)"
+    r"(?<!\bat )\b(?:most|least|fewest|highest|lowest|largest|biggest|smallest|greatest)"
     r"((?: (?:number|amount) of)?(?: (?!(?:at|by|for|from|in|of|on|to|with)\b)\w+){1,3})"
 )
 _EACH = re.compile(r"\b(?:each|every|list|per)\b")
