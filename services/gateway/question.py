@@ -52,6 +52,20 @@ _POLITE = re.compile(
 # Show Me the Money; I Want to Know What Love Is.
 _TITLE = re.compile(r"\s[A-Z]")
 
+# "Is it open?", "it's 9 degrees, do I have to wait?"; which of two is something else.
+_WHETHER = re.compile(
+    r"(?:^|[.,;:!?]\s+|\bthen\s+)\W*(?:is|are|am|was|were|do|does|did|has|have|had|can|could|will|would|shall|should"
+    r"|may|might|must|isn['’]t|aren['’]t|don['’]t|doesn['’]t|didn['’]t|can['’]t)\b(?!.*\bor\b)",
+    re.IGNORECASE | re.DOTALL,
+)
+_ASKING = re.compile(r"\b(?:who|whom|whose|what|which|where|why|how)\b", re.IGNORECASE)
+
+
+def asks_whether(query: str) -> bool:
+    """Whether a question without a polite phrase wants yes or no."""
+    begin = _WHETHER.search(query)
+    return begin is not None and _ASKING.search(query, 0, begin.start()) is None
+
 
 def plain(query: str) -> str:
     """A question without the polite phrase in front of it."""

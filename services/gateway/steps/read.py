@@ -1,6 +1,5 @@
 """Step `read`: the extractive reader's spans of the passages, beside the generator or in its place."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -19,6 +18,7 @@ from proto.read import (
 from services.gateway.context import Context
 from services.gateway.evidence import Evidence
 from services.gateway.normalize import normalize
+from services.gateway.question import asks_whether
 from services.gateway.run import Draft, Run
 from services.kit.errors import BadReply, ServiceFailure
 
@@ -29,11 +29,6 @@ RESERVE_S = 0.5
 # An abstention shows no passage whose score is less than this share of the best one's: it only looks like an answer.
 NEAR = 0.05
 _UNREAD = PassageReading(nothing=1.0)
-# No span of a passage answers a question for yes or no.
-_YES_OR_NO = re.compile(
-    r"^\W*(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would|should|may|might)\b(?!.*\bor\b)",
-    re.IGNORECASE | re.DOTALL,
-)
 
 
 async def read(context: Context, query: str, evidence: Sequence[Evidence]) -> ReadResponse | None:
@@ -100,7 +95,8 @@ def extract(
     abstention = Draft(evidence=tuple(evidence), candidates=candidates)
     threshold = reading.threshold if threshold is None else threshold
     best = reading.candidates[0] if reading.candidates else None
-    if best is None or best.probability < threshold or _YES_OR_NO.match(query):
+    # No span of a passage answers a question for yes or no.
+    if best is None or best.probability < threshold or asks_whether(query):
         likely = f"{best.probability:.2f}" if best else "none"
         run.decide(
             "read", f"best span {likely}, alone given from {threshold:.2f} on; nothing said {reading.nothing:.2f}"

@@ -1,8 +1,8 @@
-"""Questions without the polite phrase in front of them."""
+"""What a question asks: without the polite phrase in front of it, and whether it wants yes or no."""
 
 import pytest
 
-from services.gateway.question import plain
+from services.gateway.question import asks_whether, plain
 
 
 @pytest.mark.parametrize(
@@ -42,3 +42,32 @@ def test_the_polite_phrase_is_left_out(query: str, question: str) -> None:
 )  # fmt: skip
 def test_what_asks_something_or_is_a_title_stays(query: str) -> None:
     assert plain(query) == query
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "Is the bar open on Sundays?",
+        "am i allowed to light a candle inside",
+        "it's 9 degrees in the hall, do I have to wait?",
+        "I only have level A. May I change the tubes?",
+        "When the boat is cancelled, do we get our money back?",
+        "Don't members pay less?",
+    ],
+)
+def test_a_question_for_yes_or_no(query: str) -> None:
+    assert asks_whether(query)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "who is the keeper?",
+        "Is it open on Sundays or on Mondays?",
+        "What does it cost? Is it more than a ticket",
+        "which of them, can you say, is older?",
+        "the canteen's hours",
+    ],
+)
+def test_a_question_for_something_else(query: str) -> None:
+    assert not asks_whether(query)
