@@ -12,8 +12,10 @@ Judged = Sequence[tuple[Prediction, Judgement]]
 
 def split(judged: Judged) -> tuple[Judged, Judged]:
     """Answers that the generator leaned to, and all others."""
-    leaning = [one for one in judged if one[0].signals.keys() >= LEANING]
-    return leaning, [one for one in judged if not one[0].signals.keys() >= LEANING]
+    both: tuple[list[tuple[Prediction, Judgement]], list[tuple[Prediction, Judgement]]] = ([], [])
+    for line, judgement in judged:
+        both[not line.signals.keys() >= LEANING].append((line, judgement))
+    return both
 
 
 def fit(leaning: Judged) -> dict[str, Any] | None:

@@ -136,17 +136,17 @@ def _own(
         # A question of several runs has an answer in each, and a judgement of each.
         runs = [_judged(folder) for folder in folders]
         if ablate:
-            rows_of = [pair for run in runs for pair in generic.ranked(leaning.split(run)[1])]
-            _ablate(fitting.table(rows_of), report)
+            ranked = [pair for run in runs for pair in generic.ranked(leaning.split(run)[1])]
+            _ablate(fitting.table(ranked), report)
             return b""
-        leant, others_judged = leaning.split([pair for run in runs for pair in run])
+        leant, usual = leaning.split([pair for run in runs for pair in run])
         whether = leaning.fit(leant)
         file = to or FITTED / f"{generator.rpartition('/')[2]}.json"
-        if not others_judged:
+        if leant and sum(line.kind == "answer" for line, _ in usual) < fitting.MIN_ANSWERS:
             return _install_whether(whether, len(leant), file)
         # A run of another version may have signals that are none any more.
         weighed = SIGNALS.keys() - RANKS - DOMAINS - RELEVANCE - LEANING
-        data = fitting.table(others_judged).of_signals(weighed)
+        data = fitting.table(usual).of_signals(weighed)
         say(
             f"fitting on {data.answered.sum()} answers to {data.questions} questions, half a minute of an idle core",
             "dim",

@@ -118,7 +118,8 @@ class Completion:
 
 class _Alternative(Contract):
     token: str = ""
-    logprob: float = Field(allow_inf_nan=False)
+    # What cannot be said at all is told in several ways.
+    logprob: float | None = None
 
 
 class _TokenLogprob(Contract):
@@ -371,5 +372,6 @@ def _sample(choice: _Choice) -> Sample:
     mean = sum(token_logprobs) / len(token_logprobs) if token_logprobs else None
     first: defaultdict[str, float] = defaultdict(float)
     for one in content[0].top_logprobs if content else ():
-        first[one.token.strip().lower()] += math.exp(min(0.0, one.logprob))
+        if one.logprob is not None and not math.isnan(one.logprob):
+            first[one.token.strip().lower()] += math.exp(min(0.0, one.logprob))
     return Sample(choice.message.content or "", choice.finish_reason or "", mean, token_logprobs, first)
