@@ -171,24 +171,18 @@ def fit(data: Table) -> Fitted:
 def fit_all(data: Table) -> Fitted:
     """Heads of all signals of the table, whatever they cost."""
     answered = data.answered == 1
-    head, held_out = fit_head(data.names, data.signals[answered], data.right[answered], data.ids[answered])
+    head, held_out = _head(data.names, data.signals[answered], data.right[answered], data.ids[answered])
     right, false = np.zeros(len(data.ids)), np.zeros(len(data.ids))
     right[answered] = held_out
     if data.invalid[data.weighed].sum() < MIN_INVALID:
         return Fitted(head, None, right, false)
     weighed = data.only(data.weighed)
-    invalid, false[data.weighed] = fit_head(data.names, weighed.signals, weighed.invalid, weighed.ids)
+    invalid, false[data.weighed] = _head(data.names, weighed.signals, weighed.invalid, weighed.ids)
     return Fitted(head, invalid, right, false)
 
 
-def fit_head(names: Sequence[str], signals: Floats, truth: Ints, ids: Texts) -> tuple[dict[str, Any], Floats]:
-    """A head, and the probabilities of held-out folds that its thresholds were chosen on.
-
-    Args:
-        signals: shape (answers, names).
-        truth: 1 where the answer is right.
-        ids: of the questions.
-    """
+def _head(names: Sequence[str], signals: Floats, truth: Ints, ids: Texts) -> tuple[dict[str, Any], Floats]:
+    """A head, and the probabilities of held-out folds that its thresholds were chosen on."""
     if min(len(set(ids[truth == kind])) for kind in (0, 1)) < MIN_OF_A_KIND:
         # Nothing tells so few from the rest: every one is as likely as all are.
         head = _constant(truth)

@@ -4,7 +4,7 @@ import json
 from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from pydantic import ValidationError
@@ -124,9 +124,9 @@ def _own(
     """Fit on the runs of one generator; returns the file's content, empty when signals are only compared."""
     # scikit-learn and matplotlib take seconds to import, which no other command should wait for.
     from lab.evaluator import calibrate as fitting
-    from lab.evaluator import generic, leaning
+    from lab.evaluator import generic
     from lab.evaluator.errors import EvaluatorError
-    from services.gateway.confidence import DOMAINS, LEANING, RANKS, RELEVANCE, SIGNALS
+    from services.gateway.confidence import DOMAINS, RANKS, RELEVANCE, SIGNALS
 
     with ends(problem=(EvaluatorError, OSError, ValueError)):
         if not (generator or ablate):
@@ -136,17 +136,11 @@ def _own(
         # A question of several runs has an answer in each, and a judgement of each.
         runs = [_judged(folder) for folder in folders]
         if ablate:
-            ranked = [pair for run in runs for pair in generic.ranked(leaning.split(run)[1])]
-            _ablate(fitting.table(ranked), report)
+            _ablate(fitting.table([pair for run in runs for pair in generic.ranked(run)]), report)
             return b""
-        leant, usual = leaning.split([pair for run in runs for pair in run])
-        whether = leaning.fit(leant)
-        file = to or FITTED / f"{generator.rpartition('/')[2]}.json"
-        if leant and sum(line.kind == "answer" for line, _ in usual) < fitting.MIN_ANSWERS:
-            return _install_whether(whether, len(leant), file)
         # A run of another version may have signals that are none any more.
-        weighed = SIGNALS.keys() - RANKS - DOMAINS - RELEVANCE - LEANING
-        data = fitting.table(usual).of_signals(weighed)
+        weighed = SIGNALS.keys() - RANKS - DOMAINS - RELEVANCE
+        data = fitting.table([pair for run in runs for pair in run]).of_signals(weighed)
         say(
             f"fitting on {data.answered.sum()} answers to {data.questions} questions, half a minute of an idle core",
             "dim",
@@ -154,9 +148,7 @@ def _own(
         fitted = fitting.fit(data)
         both = fitting.halves(data)
         others = [(folder, fitting.beside(both, _judged(folder))) for folder in compared]
-        elsewhere = [
-            (folder, fitting.apply(fitted, fitting.table(leaning.split(_judged(folder))[1]))) for folder in apply_to
-        ]
+        elsewhere = [(folder, fitting.apply(fitted, fitting.table(_judged(folder)))) for folder in apply_to]
     rows = [
         (*name, _lines(half.fitted), *_numbers(half.earned))
         for name, half in zip((("one half", "the other"), ("the other", "the one")), both, strict=True)
@@ -173,22 +165,21 @@ def _own(
             for other, less in others
         )
         show_table(heads, differences, caption="by halves, 95 %")
-    whether = whether or _shipped_whether(generator)
-    content = _install(fitted, data, folders, generator, file, whether=whether)
+    content = _install(fitted, data, folders, generator, to or FITTED / f"{generator.rpartition('/')[2]}.json")
     _draw(fitted, data, report)
     return content
 
 
 def _generic(folders: Sequence[Path], to: Path | None, report: Path, apply_to: Sequence[Path], *, ablate: bool) -> None:
     from lab.evaluator import calibrate as fitting
-    from lab.evaluator import generic, leaning
+    from lab.evaluator import generic
     from lab.evaluator.errors import EvaluatorError
     from services.gateway.confidence import GENERIC, GENERIC_SIGNALS
 
     with ends(problem=(EvaluatorError, OSError, ValueError)):
         runs: defaultdict[str, list[tuple[Prediction, Judgement]]] = defaultdict(list)
         for folder in folders:
-            runs[_only_model([folder])] += leaning.split(_judged(folder))[1]
+            runs[_only_model([folder])] += _judged(folder)
         data = generic.pool(runs, GENERIC_SIGNALS)
         if ablate:
             _ablate(data, report)
@@ -207,55 +198,18 @@ def _generic(folders: Sequence[Path], to: Path | None, report: Path, apply_to: S
 
 
 def _install(
-    fitted: "Fitted",
-    data: "Table",
-    folders: Sequence[Path],
-    generator: str,
-    to: Path,
-    *,
-    generators: int = 1,
-    whether: dict[str, Any] | None = None,
+    fitted: "Fitted", data: "Table", folders: Sequence[Path], generator: str, to: Path, *, generators: int = 1
 ) -> bytes:
+    from lab.evaluator.errors import WriteFailed
+    from lab.evaluator.store import write_whole
+    from services.gateway.confidence import Confidence
+
     if fitted.invalid is None:
         warn(f'"invalid question" is never answered: {data.only(data.invalid == 1).questions} of the questions are')
     runs = ", ".join(folder.resolve().name for folder in folders[:8])
     of = f" by {generators} generators" if generators > 1 else ""
     fitted_on = f"{data.answered.sum()} answers{of} to {data.questions} questions: {runs}"
     heads = {"answer": fitted.answer, "invalid": fitted.invalid, "fitted_on": fitted_on, "generator": generator}
-    if whether is not None:
-        heads["whether"] = whether
-    content = _write(heads, to)
-    say(f"signals of the answer's head: {', '.join(fitted.answer['names']) or 'none, since all answers are alike'}")
-    write(str(to))
-    return content
-
-
-def _shipped_whether(generator: str) -> dict[str, Any] | None:
-    """The head of a yes or no that is shipped for a generator, where a run has too few of them to fit one."""
-    from services.gateway.confidence import load
-
-    shipped = load().get(generator.rpartition("/")[2])
-    return shipped.whether.model_dump() if shipped is not None and shipped.whether is not None else None
-
-
-def _install_whether(whether: dict[str, Any] | None, answers: int, to: Path) -> bytes:
-    """Put the head of a yes or no beside the heads that a file has."""
-    if whether is None:
-        fail(f"{answers} answers of yes or no are too few, and there are no others", PROBLEM)
-    with ends(problem=(OSError, ValueError)):
-        heads = json.loads(to.read_bytes())
-    fitted_on = f"{heads.get('fitted_on', '').partition('; yes or no')[0]}; yes or no on {answers} answers"
-    content = _write(heads | {"whether": whether, "fitted_on": fitted_on}, to)
-    say(f"given from {whether['thresholds']['balanced']:.2f} on")
-    write(str(to))
-    return content
-
-
-def _write(heads: dict[str, Any], to: Path) -> bytes:
-    from lab.evaluator.errors import WriteFailed
-    from lab.evaluator.store import write_whole
-    from services.gateway.confidence import Confidence
-
     try:
         Confidence.model_validate(heads)
     except ValidationError as error:
@@ -264,6 +218,8 @@ def _write(heads: dict[str, Any], to: Path) -> bytes:
     with ends(problem=(OSError, WriteFailed)):
         to.parent.mkdir(parents=True, exist_ok=True)
         write_whole(to, content)
+    say(f"signals of the answer's head: {', '.join(fitted.answer['names']) or 'none, since all answers are alike'}")
+    write(str(to))
     return content
 
 

@@ -66,8 +66,6 @@ _NO_RECORD = re.compile(
     r"|\bnot? (?:found|held|played)\b|\bdid not (?:play|take place|happen|exist)\b",
     re.IGNORECASE,
 )
-# Of a yes or no that the generator leans to; they are fitted by themselves.
-LEANING = frozenset(("leans", "leans_one_way"))
 GENERIC = "generic"
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 Probability = Annotated[float, Field(ge=0, le=1)]
@@ -122,7 +120,6 @@ class Confidence(BaseModel):
     Args:
         answer: head of an answer's being right.
         invalid: head of the question's being invalid, whatever the generator replied.
-        whether: head of a yes or no that the generator leans to, see `steps/lean.py`.
         fitted_on: the data that the heads were fitted on, in words.
         generator: the generator whose log-probabilities they weigh.
     """
@@ -131,14 +128,13 @@ class Confidence(BaseModel):
 
     answer: Head
     invalid: Head | None = None
-    whether: Head | None = None
     fitted_on: str = Field("", max_length=2_000)
     generator: str = Field("", max_length=500)
 
     @property
     def names(self) -> set[str]:
         """Signals that it weighs."""
-        return {name for head in (self.answer, self.invalid, self.whether) if head for name in head.names}
+        return {*self.answer.names, *(self.invalid.names if self.invalid else ())}
 
     def uses(self, names: frozenset[str]) -> bool:
         """Whether any head weighs one of these signals."""
@@ -233,7 +229,6 @@ def signals(observation: Observation) -> dict[str, float]:
         "rare_covered": share({word for word in question if len(word) >= LONG_WORD}, evidence_words),
         "evidence_log_words": math.log1p(len(text.split())),
         "passages": float(len(passages)),
-        "collection": _mean(bool(item.document) for item in evidence),
         "yes_no": float(observation.answer.lower().startswith(("yes", "no"))),
         "dynamic": classification.dynamic_probability,
         "said_unknown": float(observation.kind == "unknown"),

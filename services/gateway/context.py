@@ -38,11 +38,6 @@ class Context:
         """The most tokens of passages in a prompt."""
         return self.options.context_tokens or self.settings.max_context_tokens
 
-    @property
-    def gives_all(self) -> bool:
-        """Whether every answer is given, whatever its probability."""
-        return self.question.every_answer or not self.settings.abstain
-
     def within_context(self, max_tokens: int) -> int:
         """A step's own limit on the tokens of passages, or the request's where that is lower."""
         return min(max_tokens, self.options.context_tokens or max_tokens)

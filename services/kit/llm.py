@@ -9,8 +9,7 @@ import json
 import math
 import re
 import time
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Literal
@@ -85,16 +84,12 @@ class Constraint:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One reply. `logprob` is the mean over its tokens in nats, None when not requested or not offered.
-
-    `first` has the likeliest first words, in lower case, with their probabilities, where alternatives were requested.
-    """
+    """One reply. `logprob` is the mean over its tokens in nats, None when not requested or not offered."""
 
     text: str
     finish_reason: str
     logprob: float | None = None
     token_logprobs: tuple[float, ...] = ()
-    first: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,15 +111,8 @@ class Completion:
         return self.samples[0].text
 
 
-class _Alternative(Contract):
-    token: str = ""
-    # What cannot be said at all is told in several ways.
-    logprob: float | None = None
-
-
 class _TokenLogprob(Contract):
     logprob: float = Field(allow_inf_nan=False)
-    top_logprobs: list[_Alternative] = Field(default_factory=list)
 
 
 class _Logprobs(Contract):
@@ -242,7 +230,6 @@ class LLM:
         temperature: float = 0.0,
         n: int = 1,
         logprobs: bool = False,
-        alternatives: int = 0,
         adapter: str = "",
         constraint: Constraint | None = None,
         stop: Sequence[str] = (),
@@ -251,7 +238,6 @@ class LLM:
 
         Args:
             temperature: 0 is greedy, of which vLLM gives one sample only.
-            alternatives: how many likeliest tokens are told in each place, with `logprobs`.
             adapter: LoRA adapter by name; where the server lacks it, the base model answers and `missing_adapter` says
                 so.
             constraint: the form of the replies; enforced by the server and checked again here.
@@ -272,8 +258,6 @@ class LLM:
         }
         if logprobs:
             body["logprobs"] = True
-        if logprobs and alternatives:
-            body["top_logprobs"] = alternatives
         if stop:
             body["stop"] = list(stop)
         if constraint:
@@ -370,8 +354,4 @@ def _sample(choice: _Choice) -> Sample:
     # Rounding takes the logarithm of a probability of one above zero.
     token_logprobs = tuple(min(0.0, token.logprob) for token in content or ())
     mean = sum(token_logprobs) / len(token_logprobs) if token_logprobs else None
-    first: defaultdict[str, float] = defaultdict(float)
-    for one in content[0].top_logprobs if content else ():
-        if one.logprob is not None and not math.isnan(one.logprob):
-            first[one.token.strip().lower()] += math.exp(min(0.0, one.logprob))
-    return Sample(choice.message.content or "", choice.finish_reason or "", mean, token_logprobs, first)
+    return Sample(choice.message.content or "", choice.finish_reason or "", mean, token_logprobs)

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import math
 import re
 from collections.abc import Callable
 from typing import Any
@@ -36,8 +35,6 @@ class FakeGenerator:
         self.running = 0
         self.cancelled = 0
         self.adapters: list[str] = []
-        # The first token's likeliest alternatives, with their probabilities.
-        self.first: dict[str, float] = {}
         # Some servers know none, write one sample whatever `n` says, or have no tokenizer.
         self.logprobs = True
         self.samples = True
@@ -76,15 +73,10 @@ class FakeGenerator:
         text = self.reply(body)
         prompt = sum(len(tokens(message["content"])) for message in body["messages"])
         said = tokens(text)[: body["max_tokens"]]
-        logprobs: list[Body] = [{"token": token, "logprob": -0.1} for token in said]
-        if logprobs and "top_logprobs" in body:
-            logprobs[0]["top_logprobs"] = [
-                {"token": token, "logprob": math.log(share)} for token, share in self.first.items()
-            ]
         choice = {
             "message": {"role": "assistant", "content": "".join(said)},
             "finish_reason": "length" if len(said) < len(tokens(text)) else "stop",
-            "logprobs": {"content": logprobs} if self.logprobs else None,
+            "logprobs": {"content": [{"token": token, "logprob": -0.1} for token in said]} if self.logprobs else None,
         }
         usage = {"prompt_tokens": prompt, "completion_tokens": len(said)}
         count = body.get("n", 1) if self.samples else 1

@@ -81,43 +81,6 @@ async def test_the_model_that_answered_looks_again(services: Services, monkeypat
     assert [request["model"] for request in services.generator.requests] == ["answer", "answer"]
 
 
-@pytest.mark.parametrize(
-    ("first", "answer"),
-    [
-        ({"Yes": 0.3, " yes": 0.2, "No": 0.02, "i": 0.4}, "yes"),
-        ({"yes": 0.02, "no": 0.5, "I": 0.4}, "no"),
-        # To neither, to both, and to neither enough: the reply is all that there is.
-        ({"i": 0.98, "yes": 0.01}, "i don't know"),
-        ({"yes": 0.3, "no": 0.3}, "i don't know"),
-        ({}, "i don't know"),
-    ],
-)
-async def test_a_yes_or_no_that_the_generator_leans_to_is_given(
-    services: Services, monkeypatch: pytest.MonkeyPatch, first: dict[str, float], answer: str
-) -> None:
-    leaning = {"fake+answer": Confidence(answer=head(support=4), whether=head(leans_one_way=1))}
-    monkeypatch.setattr(confidence, "load", lambda: leaning)
-    services.generator.adapters, services.generator.first = ["answer"], first
-    says(services, "i don't know")
-    body = await ask(services, query="was the harbour light built by Marta Lindqvist?")
-    assert body["answer"] == answer
-    assert (body["kind"] == "answer") == ("leans" in body["signals"])
-    # Who asks for a name is not answered so.
-    assert (await ask(services))["kind"] == "unknown"
-    assert (await ask(services, query="was it built by Ann or by Marta Lindqvist?"))["kind"] == "unknown"
-
-
-async def test_every_yes_or_no_is_given_where_every_answer_is_wanted(
-    services: Services, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(confidence, "load", dict)
-    services.generator.adapters, services.generator.first = ["answer"], {"yes": 0.1, "no": 0.08}
-    says(services, "i don't know")
-    body = await ask(services, query="was it built by Marta Lindqvist?", every_answer=True)
-    assert (body["answer"], body["confidence"]) == ("yes", 0.1)
-    assert body["signals"].keys() == confidence.LEANING
-
-
 async def test_a_server_without_logprobs_is_not_taken_for_a_sure_one(
     services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:

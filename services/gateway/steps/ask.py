@@ -28,7 +28,6 @@ class Request:
         min_tokens: of a useful completion.
         optional: whether the call is skipped, and named, when the time allows no useful completion; else it is tried.
         cached_tokens: prompt tokens that the engine has cached from the call before.
-        alternatives: likeliest tokens that are told in each place, with `logprobs`.
         n: samples, side by side; more than one need a temperature.
     """
 
@@ -41,7 +40,6 @@ class Request:
     adapter: str = ""
     constraint: Constraint | None = None
     logprobs: bool = False
-    alternatives: int = 0
     n: int = 1
     temperature: float = 0.0
 
@@ -84,7 +82,6 @@ async def ask(context: Context, request: Request, allowance: Allowance = WHOLE_B
                     max_tokens=min(request.max_tokens, max(min_tokens, affordable)),
                     allow_s=allow_s,
                     logprobs=request.logprobs,
-                    alternatives=request.alternatives,
                     n=request.n,
                     temperature=request.temperature,
                     adapter=request.adapter,

@@ -32,7 +32,6 @@ from services.gateway.steps.generate import (
 )
 from services.gateway.steps.graph_first import graph_first
 from services.gateway.steps.knowledge_graph import answers, as_evidence, look_up, no_such_event
-from services.gateway.steps.lean import yes_or_no
 from services.gateway.steps.read import behind, extract, read
 from services.gateway.steps.retrieve import RERANKING_OPTIONS, Retrieval
 from services.gateway.strategies.base import Strategy
@@ -133,8 +132,6 @@ async def _read(context: Context, evidence: Sequence[Evidence], *, replies: list
     if evidence and not passages:
         return (await _extract(context, abstention))[1]
     abstention = run.hold(Draft(evidence=tuple(passages)))
-    if (draft := await yes_or_no(context, passages, _source(passages))) is not None:
-        return draft
     best = await _best(context, passages) if classification.question_type in OF_ONE_PASSAGE else []
     # Side by side, so that a generator that hangs does not delay the reader.
     attempt, (reading, extracted) = await both(
@@ -164,7 +161,7 @@ async def _best(context: Context, passages: Sequence[Evidence]) -> list[Evidence
     """The best passages to read alone at first; none where all are read as soon, or one will not do."""
     mesh, question = context.mesh, context.question
     weighs = mesh.calibration.choose(mesh.llm.model, context.settings.web_answer_adapter) is not None
-    if context.gives_all or not weighs or asks_arithmetic(question.query):
+    if _gives_all(context) or not weighs or asks_arithmetic(question.query):
         return []
     tokens = sum(estimate_tokens(item.text) for item in passages)
     twice_s = mesh.speed.planned_s(tokens + estimate_tokens(question.query), 2 * PLANNED_ANSWER_TOKENS)
@@ -196,11 +193,15 @@ async def _weighed(context: Context, attempt: Attempt, replies: list[Normalized]
     logprobs = confidence.logprob_signals(observation.sample)
     if observation.kind == "answer" and logprobs:
         models.observe(confidence.name_of(generator, attempt.adapter), logprobs)
-    if context.gives_all:
+    if _gives_all(context):
         return await _observe(context, attempt)
     if models.own(generator, attempt.adapter) is None:
         context.run.degrade(calibration.STAGE, "unavailable", models.missing(generator, attempt.adapter))
     return await _weigh(context, attempt, _confidence_of(context, attempt))
+
+
+def _gives_all(context: Context) -> bool:
+    return context.question.every_answer or not context.settings.abstain
 
 
 async def _observe(context: Context, attempt: Attempt) -> Draft:

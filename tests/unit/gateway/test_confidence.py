@@ -81,13 +81,11 @@ def test_every_signal_is_named_and_explained() -> None:
         reading=reading(("Marta", 0.5)),
         evidence=RANKED,
     )
-    assert set(values) | confidence.LEANING == set(SIGNALS)
+    assert set(values) == set(SIGNALS)
 
 
 def test_what_was_not_asked_or_not_offered_is_no_signal() -> None:
-    missing = (
-        set(SIGNALS) - confidence.LEANING - set(signals_of("Marta Lindqvist", sample=Sample("Marta Lindqvist", "stop")))
-    )
+    missing = set(SIGNALS) - set(signals_of("Marta Lindqvist", sample=Sample("Marta Lindqvist", "stop")))
     asked_for = {"agreement", "abstain", "invalid", "check", "sources", "reader_same", "reader_span", "reader_says"}
     # Posted passages were ranked by nobody.
     assert (

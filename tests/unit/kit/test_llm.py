@@ -192,17 +192,6 @@ async def test_a_probability_above_one_is_one_and_what_is_no_number_is_no_reply(
             await saying(unheard).chat(ASK, max_tokens=5, allow_s=1, logprobs=True)
 
 
-async def test_the_likeliest_first_words_are_told() -> None:
-    first = [(" Yes", -0.5), ("yes", -3.0), ("No", -2.0), ("n", -math.inf), ("o", math.nan), ("p", None)]
-    top = [{"token": token, "logprob": logprob} for token, logprob in first]
-    choice = {"message": {"content": "Yes"}, "logprobs": {"content": [{"logprob": -0.5, "top_logprobs": top}]}}
-    completion = await replying({"choices": [choice]}).chat(ASK, max_tokens=1, allow_s=1, logprobs=True, alternatives=6)
-    said = completion.samples[0].first
-    assert said["yes"] == pytest.approx(math.exp(-0.5) + math.exp(-3.0))
-    assert said["no"] == pytest.approx(math.exp(-2.0))
-    assert (said["n"], said["o"], said["p"]) == (0.0, 0.0, 0.0)
-
-
 async def test_tokens_are_counted_and_cut_by_the_servers_own_tokenizer() -> None:
     model = FakeGenerator().llm()
     text = "one two three four"
