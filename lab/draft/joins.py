@@ -64,7 +64,18 @@ def _by_another_key(column: Column, named: Sequence[CsvTable]) -> tuple[CsvTable
             is_telling = key is table.label or key.code or key.numbered
             if is_telling and _shared(column, table, key) >= SHARED:
                 return table, key.name
+    people = [one for one in named if one.of_persons]
+    if len(people) == 1 and _is_number_of_person(column):
+        keys = (one for one in people[0].filled if one.unique and one is not column)
+        return next(((people[0], one.name) for one in keys if _held(column, one) >= SHARED), None)
     return None
+
+
+def _is_number_of_person(column: Column) -> bool:
+    """Whether a column has numbers of persons by its name: keeper_no, run_by."""
+    role, _, last = column.name.rpartition("_")
+    is_person = last in ("no", "nr", "num", "number") and role.rpartition("_")[2] in words_of_names("persons")
+    return column.type == "integer" and (is_person or last == "by")
 
 
 def _key(table: CsvTable) -> Column:

@@ -10,6 +10,7 @@ from typing import Any
 import httpx
 import pytest
 import yaml
+from sqlglot import exp
 
 from proto.kg import MAX_PROGRAM_CHARS, MAX_STATEMENTS
 from services.kg.entities import NameIndex
@@ -20,6 +21,7 @@ from services.kg.generate.rules.values import Values, parts_of
 from services.kg.generate.spans import Spotter
 from services.kg.generate.sql.linking import linked_values, links_text
 from services.kg.generate.sql.statement import Statement
+from services.kg.generate.sql.times import SaidTime, with_left_out_time
 from services.kg.generate.sql.writer import SqlWriter, beginnings
 from services.kg.selects import MAX_CHARS, parse_select
 from services.kg.settle import settle
@@ -318,6 +320,28 @@ def test_a_question_is_linked_to_the_values_that_it_says(
     executor, names = graph
     shown = executor.catalogue.domains[DOMAIN].shown
     assert links_text(linked_values(query, shown, Values(names.engine), ())) == lines
+
+
+@pytest.mark.parametrize(
+    ("sql", "keys", "condition"),
+    [
+        ("SELECT place FROM call ORDER BY hours DESC LIMIT 1", ["date"], "date >= '2026' AND date < '2027'"),
+        ("SELECT place FROM call WHERE place = '2026'", ["date"], ""),
+        # Who was hired this year is another question than who was away most this year.
+        ("SELECT name FROM call ORDER BY days_off DESC LIMIT 1", ["hired"], ""),
+        ("SELECT place FROM call", ["date", "day"], ""),
+        ("SELECT place FROM call WHERE date > CURRENT_DATE", ["date"], ""),
+    ],
+)
+def test_a_time_that_a_statement_leaves_out_is_asked_of_rows_that_are_of_a_day(
+    sql: str, keys: list[str], condition: str
+) -> None:
+    function: Any = SimpleNamespace(keys=[SimpleNamespace(name=name, kind="date") for name in keys])
+    select = parse_select(sql)
+    assert isinstance(select, exp.Select)
+    before = select.sql()
+    with_left_out_time(select, SaidTime("2026", "2027"), {"call": function})
+    assert (condition in select.sql()) if condition else select.sql() == before
 
 
 @pytest.mark.parametrize(

@@ -77,6 +77,14 @@ def test_a_unit_stays_where_an_event_has_the_name(tmp_path: Path) -> None:
     assert {"match", "match_min"} <= keys_of(tmp_path, "get_match", teams=TEAMS, matches=matches).keys()
 
 
+def test_numbers_of_persons_are_the_persons(tmp_path: Path) -> None:
+    members = [["no", "member"], ["11", "Ann Lee"], ["12", "Bo Reed"], ["13", "Cy Page"], ["14", "Di Vellum"]]
+    kit = [["item", "keeper_no", "checked_by", "rope_no"], ["Winch", "13", "11", "12"], ["Drone", "11", "12", "11"]]
+    keys = keys_of(tmp_path, "get_kit", members=members, kit=[*kit, ["Raft", "13", "12", "14"]])
+    assert [key for key in keys if keys[key] and keys[key].get("kind")] == ["item", "keeper", "checked_by"]
+    assert "rope_no" in keys
+
+
 def test_joins_stand_in_the_order_of_the_file(tmp_path: Path) -> None:
     berths = [["berth_id", "berth_name"], ["B1", "Old Quay"], ["B2", "Mill Wall"], ["B3", "Ferry Ramp"]]
     rows = calls(

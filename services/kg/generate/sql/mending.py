@@ -66,14 +66,14 @@ def measure_as_said(select: exp.Select, query: str, lexicon: Lexicon) -> None:
 def rank_as_said(select: exp.Select, query: str) -> None:
     """Leave out the rows before the one that the question asks for: the second largest."""
     order, limit, text = select.args.get("order"), select.args.get("limit"), query.lower()
-    is_first = limit is not None and limit.expression == exp.Literal.number(1) and not select.args.get("offset")
-    if order is None or not is_first:
+    if order is None or limit is None or select.args.get("offset"):
         return
     ranks = [(end, rank) for _, end, rank in ordinals(text)]
     ranks += [(one.end, int(one.value)) for one in numbers(text) if isinstance(one, Figure) and one.ordinal]
     before = [rank - 1 for end, rank in ranks if rank > 1 and _SUPERLATIVE.match(text, end)]
-    if len(before) == 1:
-        select.offset(before[0], copy=False)
+    # The first two have the second.
+    if len(before) == 1 and limit.expression in map(exp.Literal.number, (1, before[0] + 1)):
+        select.limit(1, copy=False).offset(before[0], copy=False)
 
 
 def _says(text: str, adjectives: Sequence[str]) -> bool:

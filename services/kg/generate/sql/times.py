@@ -1,15 +1,17 @@
 """The time that a question says, in place of what a model makes of it: last month is not the last 30 days."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
 
 from sqlglot import exp
 
+from services.kg.comparisons import tables_of
 from services.kg.generate.rules.question import Question
 from services.kg.generate.rules.times import TimePhrase
 from services.kg.generate.sql.figures import DAY, months_of
+from services.kg.language.catalogue import Function
 from services.kit.text.vocabulary import WEEKDAYS, alternatives
 
 # What stands before a time -> whether rows before its first day, of it, and behind its last one are asked for.
@@ -33,6 +35,7 @@ _PART = re.compile(
 _GOES_ON = re.compile(r"^\s*(?:or|and|to|on|onwards?|so far|till|until|[-–/])(?!\w)", re.IGNORECASE)
 _YEAR = re.compile(r"(?:1[5-9]|20)\d\d")
 _COMPARED = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Between, exp.Like, exp.In)
+_OF_A_ROW = ("date", "day")
 _TODAY = (exp.CurrentDate, exp.CurrentTimestamp)
 
 
@@ -108,6 +111,19 @@ def ask_of_the_time(select: exp.Select, said: SaidTime, is_day: Callable[[exp.Co
     for one in conditions:
         one.replace(condition.copy())
     return tuple(filter(None, (said.first, said.behind)))
+
+
+def with_left_out_time(select: exp.Select, said: SaidTime, functions: Mapping[str, Function]) -> None:
+    """Add the time that a question says to a statement without any, over a table whose rows each are of a day.
+
+    Who was hired this year is another question than who was absent most this year: what has no `date` stays as it is.
+    """
+    tables = tables_of(select)
+    if len(tables) != 1 or select.find(*_TODAY) or any(_YEAR.search(one.name) for one in select.find_all(exp.Literal)):
+        return
+    dates = [key.name for key in functions[tables[0].name].keys if key.kind == "date" and key.name in _OF_A_ROW]
+    if len(dates) == 1:
+        select.where(said.of(exp.column(dates[0])), copy=False)
 
 
 def conditions_on_days(select: exp.Select, is_day: Callable[[exp.Column], bool]) -> Iterator[exp.Expr]:
