@@ -326,6 +326,11 @@ def test_a_question_is_linked_to_the_values_that_it_says(
     ("sql", "keys", "condition"),
     [
         ("SELECT place FROM call ORDER BY hours DESC LIMIT 1", ["date"], "date >= '2026' AND date < '2027'"),
+        (
+            "SELECT place FROM call WHERE hours = (SELECT MAX(hours) FROM call)",
+            ["date"],
+            "FROM call WHERE date >= '2026' AND date < '2027') AND (date >= '2026' AND date < '2027')",
+        ),
         ("SELECT place FROM call WHERE place = '2026'", ["date"], ""),
         # Who was hired this year is another question than who was away most this year.
         ("SELECT name FROM call ORDER BY days_off DESC LIMIT 1", ["hired"], ""),

@@ -105,8 +105,11 @@ def _beside(node: exp.Expr) -> Iterator[exp.Expr]:
 
 def _describes(guess: Comparison, other: exp.Expr) -> bool:
     """Whether a key is one of the very thing that a condition names: its own, or one that is joined by that name."""
-    column = other.unnest().this
-    if not isinstance(other.unnest(), exp.EQ | exp.In) or not isinstance(column, exp.Column):
+    condition, column = other.unnest(), other.unnest().this
+    is_named = isinstance(condition, exp.EQ) and isinstance(condition.expression, exp.Literal)
+    # Of what another SELECT finds there may be several, of which the guess may choose.
+    is_named |= isinstance(condition, exp.In) and condition.args.get("query") is None
+    if not is_named or not isinstance(column, exp.Column):
         return False
     is_whole = guess.function.subject == (column.name,)
     key = guess.function.exact_keys.get(column.name)

@@ -118,12 +118,14 @@ def with_left_out_time(select: exp.Select, said: SaidTime, functions: Mapping[st
 
     Who was hired this year is another question than who was absent most this year: what has no `date` stays as it is.
     """
-    tables = tables_of(select)
-    if len(tables) != 1 or select.find(*_TODAY) or any(_YEAR.search(one.name) for one in select.find_all(exp.Literal)):
+    if select.find(*_TODAY) or any(_YEAR.search(one.name) for one in select.find_all(exp.Literal)):
         return
-    dates = [key.name for key in functions[tables[0].name].keys if key.kind == "date" and key.name in _OF_A_ROW]
-    if len(dates) == 1:
-        select.where(said.of(exp.column(dates[0])), copy=False)
+    # The longest of this year has the most hours of this year.
+    for one in list(select.find_all(exp.Select)):
+        keys = [key for table in tables_of(one) for key in functions[table.name].keys]
+        dates = [key.name for key in keys if key.kind == "date" and key.name in _OF_A_ROW]
+        if len(tables_of(one)) == len(dates) == 1:
+            one.where(said.of(exp.column(dates[0])), copy=False)
 
 
 def conditions_on_days(select: exp.Select, is_day: Callable[[exp.Column], bool]) -> Iterator[exp.Expr]:
