@@ -36,8 +36,15 @@ def train(
 
     folder, settings = to or MODEL.parent, settings_of(ClassifierSettings)
     with ends(usage=(BadLine,), problem=(OSError, ValueError)), err.status("training"):
-        sources = {"data": data or (), "calibrate": calibrate or ()}
-        card = fit(folder, settings, **sources, generator=generator, sample=sample, progress=say)
+        card = fit(
+            folder,
+            settings,
+            data=data or (),
+            calibrate=calibrate or (),
+            generator=generator,
+            sample=sample,
+            progress=say,
+        )
     rows = (
         (head, *(f"{scores[name]:.3f}" for name in ("accuracy", "macro_f1", "ece")), str(card["thresholds"][head]))
         for head, scores in card["validation"].items()

@@ -22,9 +22,6 @@ class _Results(Console):
             super().print(*objects, **layout)
 
 
-# `PROBLEM` of `ending`, which imports this module.
-_PROBLEM = 1
-
 out = _Results(highlight=False)
 err = Console(stderr=True, highlight=False)
 
@@ -93,8 +90,11 @@ def _to_stdout() -> Iterator[None]:
     try:
         yield
     except OSError as error:
+        # It imports this module.
+        from services.cli.ending import PROBLEM
+
         # What is buffered would fail again at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if isinstance(error, BrokenPipeError):
-            raise typer.Exit(_PROBLEM) from None
-        fail(f"the output cannot be written: {error.strerror}", _PROBLEM)
+            raise typer.Exit(PROBLEM) from None
+        fail(f"the output cannot be written: {error.strerror}", PROBLEM)

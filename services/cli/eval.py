@@ -129,8 +129,7 @@ async def ask_questions(
             progress = await runs.run(
                 order, llm if tokenizer else None, on_plan=begin, on_progress=advance, on_skip=skip, transport=transport
             )
-    if skip.count > MAX_NAMED:
-        warn(f"left out: {skip.count} lines in all, named in {order.folder.path / 'run.json'}")
+    skip.report(f", named in {order.folder.path / 'run.json'}")
     return progress
 
 
@@ -144,6 +143,11 @@ class LeftOut:
         self.count += 1
         if self.count <= MAX_NAMED:
             warn(f"left out: {line.place}: {line.why}")
+
+    def report(self, place: str = "") -> None:
+        """Print how many there are, where not all were named."""
+        if self.count > MAX_NAMED:
+            warn(f"left out: {self.count} lines in all{place}")
 
 
 def _advance(bar: Progress, task: TaskID, plan: "runs.Plan", progress: "drive.Progress") -> None:
@@ -313,8 +317,7 @@ def check(
     skip = LeftOut()
     with evaluating():
         verdicts = self_check(Source(sources, on_skip=skip, timed_only=timed).items(), seed=seed)
-    if skip.count > MAX_NAMED:
-        warn(f"left out: {skip.count} lines in all")
+    skip.report()
     if not verdicts.answerable:
         fail(f"no line is a question with a right answer{' and a query_time' if timed else ''}", PROBLEM)
     rows = [

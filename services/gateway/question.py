@@ -58,6 +58,7 @@ _WHETHER = re.compile(
     r"|may|might|must|isn['’]t|aren['’]t|don['’]t|doesn['’]t|didn['’]t|can['’]t)\b(?!.*\bor\b)",
     re.IGNORECASE | re.DOTALL,
 )
+# A "when" before it may be a condition.
 _ASKING = re.compile(r"\b(?:who|whom|whose|what|which|where|why|how)\b", re.IGNORECASE)
 
 

@@ -100,12 +100,12 @@ def _beside(node: exp.Expr) -> Iterator[exp.Expr]:
     while isinstance(top.parent, exp.And | exp.Paren):
         top = top.parent
     if isinstance(top.parent, exp.Where):
-        yield from (one for one in top.unnest().flatten() if one.unnest() is not node)
+        yield from (one for one in top.unnest().flatten() if one is not node)
 
 
-def _describes(guess: Comparison, other: exp.Expr) -> bool:
+def _describes(guess: Comparison, condition: exp.Expr) -> bool:
     """Whether a key is one of the very thing that a condition names: its own, or one that is joined by that name."""
-    condition, column = other.unnest(), other.unnest().this
+    column = condition.this
     is_named = isinstance(condition, exp.EQ) and isinstance(condition.expression, exp.Literal)
     # Of what another SELECT finds there may be several, of which the guess may choose.
     is_named |= isinstance(condition, exp.In) and condition.args.get("query") is None

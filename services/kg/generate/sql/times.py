@@ -11,6 +11,7 @@ from services.kg.comparisons import tables_of
 from services.kg.generate.rules.question import Question
 from services.kg.generate.rules.times import TimePhrase
 from services.kg.generate.sql.figures import DAY, months_of
+from services.kg.generate.sql.statement import Statement
 from services.kg.language.catalogue import Function
 from services.kit.text.vocabulary import WEEKDAYS, alternatives
 
@@ -93,16 +94,18 @@ def _texts(*days: date) -> list[str]:
     return [f"{day:%Y-%m}" if all(one.day == 1 for one in days) else day.isoformat() for day in days]
 
 
-def ask_of_the_time(select: exp.Select, said: SaidTime, is_day: Callable[[exp.Column], bool]) -> tuple[str, ...]:
+def ask_of_the_time(select: exp.Select, said: SaidTime, statement: Statement) -> tuple[str, ...]:
     """Put the time that a question says in place of a statement's conditions on the only column of days that has some.
 
-    Args:
-        is_day: whether a column has days.
+    Where there are none it is added, see `with_left_out_time`.
 
     Returns:
         the days that the statement has then; empty where it stays as it is.
     """
-    conditions = list(conditions_on_days(select, is_day))
+    days = tuple(filter(None, (said.first, said.behind)))
+    conditions = list(conditions_on_days(select, statement.has_days))
+    if not conditions:
+        return days if with_left_out_time(select, said, statement.functions) else ()
     columns = {column.sql() for one in conditions for column in one.find_all(exp.Column)}
     is_other = any(isinstance(one, exp.NEQ) or one.find_ancestor(exp.Or, exp.Not) for one in conditions)
     if len(columns) != 1 or is_other:
@@ -110,22 +113,29 @@ def ask_of_the_time(select: exp.Select, said: SaidTime, is_day: Callable[[exp.Co
     condition = said.of(next(conditions[0].find_all(exp.Column)))
     for one in conditions:
         one.replace(condition.copy())
-    return tuple(filter(None, (said.first, said.behind)))
+    return days
 
 
-def with_left_out_time(select: exp.Select, said: SaidTime, functions: Mapping[str, Function]) -> None:
+def with_left_out_time(select: exp.Select, said: SaidTime, functions: Mapping[str, Function]) -> bool:
     """Add the time that a question says to a statement without any, over a table whose rows each are of a day.
 
     Who was hired this year is another question than who was absent most this year: what has no `date` stays as it is.
+
+    Returns:
+        whether the statement has it now.
     """
     if select.find(*_TODAY) or any(_YEAR.search(one.name) for one in select.find_all(exp.Literal)):
-        return
+        return False
+    is_added = False
     # The longest of this year has the most hours of this year.
     for one in list(select.find_all(exp.Select)):
-        keys = [key for table in tables_of(one) for key in functions[table.name].keys]
+        tables = tables_of(one)
+        keys = [key for table in tables for key in functions[table.name].keys]
         dates = [key.name for key in keys if key.kind == "date" and key.name in _OF_A_ROW]
-        if len(tables_of(one)) == len(dates) == 1:
+        if len(tables) == len(dates) == 1:
             one.where(said.of(exp.column(dates[0])), copy=False)
+            is_added = True
+    return is_added
 
 
 def conditions_on_days(select: exp.Select, is_day: Callable[[exp.Column], bool]) -> Iterator[exp.Expr]:

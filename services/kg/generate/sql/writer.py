@@ -43,7 +43,7 @@ from services.kg.generate.sql.mending import (
 )
 from services.kg.generate.sql.schema import tables_text
 from services.kg.generate.sql.statement import Statement
-from services.kg.generate.sql.times import ask_of_the_time, conditions_on_days, said_time, with_left_out_time
+from services.kg.generate.sql.times import ask_of_the_time, conditions_on_days, said_time
 from services.kg.language.catalogue import NUMERIC, Catalogue
 from services.kg.selects import parse_select
 from services.kit.budget import Budget
@@ -205,10 +205,7 @@ class SqlWriter:
             rank_as_said(select, query)
             if question.is_half_read and any(conditions_on_days(select, statement.has_days)):
                 return statement, "a time of which words are unread"
-            days: tuple[str, ...] = ()
-            if said_then is not None:
-                with_left_out_time(select, said_then, statement.functions)
-                days = ask_of_the_time(select, said_then, statement.has_days)
+            days = ask_of_the_time(select, said_then, statement) if said_then is not None else ()
             if unsaid(select, query, days):
                 return statement, "a number or a day that is not said"
             if asks_no_flag(select, query, flags):
