@@ -85,7 +85,10 @@ def _of_columns(tables: Sequence[CsvTable]) -> dict[str, KeyWords]:
                 idle = column.idle
                 if _is_joining(column, table):
                     # "When did she join the school", of a `start_date`.
-                    words, idle = [*words, *measures()["joined"]["words"]], [*idle, *measures()["joined"]["also"]]
+                    words, idle = (
+                        [*words, *measures()["joined"]["words"]],
+                        list(dict.fromkeys((*idle, *measures()["joined"]["also"]))),
+                    )
                 entries[column.key] = KeyWords(column, words, idle, why, own, more, less)
             entries[column.key].unit = list(dict.fromkeys(units))
     return entries

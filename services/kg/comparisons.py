@@ -7,7 +7,7 @@ from sqlglot import exp
 
 from services.kg.language.catalogue import Function, Key
 
-_COMPARISONS = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.In, exp.Like, exp.Between)
+_COMPARISONS = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.In, exp.Is, exp.Like, exp.Between)
 # What stands between a key's words and a value in a text.
 _BETWEEN: Mapping[type[exp.Expr], str] = {
     exp.NEQ: "not ",
@@ -21,7 +21,7 @@ _BETWEEN_DATES = {**_BETWEEN, exp.GT: "after ", exp.LT: "before "}
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A column beside literals."""
+    """A column beside literals, or beside NULL."""
 
     node: exp.Expr
     function: Function
@@ -45,10 +45,13 @@ class Comparison:
     @property
     def words(self) -> str:
         """The comparison in words: `length over 20`."""
+        is_negated = isinstance(self.node.parent, exp.Not)
+        if isinstance(self.node, exp.Is):
+            return f"{'with' if is_negated else 'without'} {self.key.words}"
         between = (_BETWEEN_DATES if self.key.kind == "date" else _BETWEEN).get(type(self.node), "")
         joining = " to " if isinstance(self.node, exp.Between) else " or "
         values = joining.join(str(one.this).strip("%").removesuffix("-") for one in self.literals)
-        return f"{self.key.words} {'not ' if isinstance(self.node.parent, exp.Not) else between}{values}"
+        return f"{self.key.words} {'not ' if is_negated else between}{values}"
 
 
 def place_of(column: exp.Column, functions: Mapping[str, Function]) -> tuple[Function, Key] | None:
@@ -64,7 +67,7 @@ def place_of(column: exp.Column, functions: Mapping[str, Function]) -> tuple[Fun
 
 
 def comparisons(tree: exp.Expr, functions: Mapping[str, Function]) -> Iterator[Comparison]:
-    """The comparisons of columns with literals."""
+    """The comparisons of columns with literals and with NULL."""
     for node in list(tree.find_all(*_COMPARISONS)):
         column = _bare(node.this)
         place = place_of(column, functions) if isinstance(column, exp.Column) else None
@@ -72,7 +75,8 @@ def comparisons(tree: exp.Expr, functions: Mapping[str, Function]) -> Iterator[C
         if isinstance(node, exp.Between):
             values = [node.args["low"], node.args["high"]]
         literals = [inner for one in values if isinstance(inner := _bare(one), exp.Literal)]
-        if place is not None and literals and len(literals) == len(values):
+        is_null = isinstance(node, exp.Is) and isinstance(node.expression, exp.Null)
+        if place is not None and (is_null or (literals and len(literals) == len(values))):
             yield Comparison(node, *place, literals)
 
 

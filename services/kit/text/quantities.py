@@ -18,6 +18,11 @@ COMPOUND = ("time", "length", "mass")
 _UNIT_AFTER = re.compile(rf"\s?(?:%|-?(?:in |of )?(?P<unit>{alternatives(UNITS)})(?![\w']))")
 _ATTACHED = re.compile(rf"(?<![\w.])(?P<digits>\d+(?:\.\d+)?)(?P<unit>{alternatives(ATTACHED_UNITS)})(?![\w'])")
 _HEIGHT = re.compile(r"(?<![\w.'])(?P<ft>\d)\s?'\s?(?P<inch>1[01]|\d)(?:\s?\"|'')?(?![\w'])")
+_FRACTIONS = {"half": Decimal("0.5"), "quarter of": Decimal("0.25"), "three quarters of": Decimal("0.75")}
+_PART = re.compile(
+    rf"\b(?P<part>{alternatives(_FRACTIONS)})\s+an?\s+(?P<unit>{alternatives(UNITS)})(?![\w'])"
+    rf"|\ban?\s+(?P<whole>{alternatives(UNITS)})\s+and\s+a\s+half\b"
+)
 _CLOCK = re.compile(
     r"(?<![a-su-z\d:_])(?P<h>[01]?\d|2[0-3]):(?P<mi>[0-5]\d)(?::[0-5]\d(?:\.\d+)?)?\s*(?P<ap>[ap]\.?m\b\.?)?z?(?![\w:])"
     r"|(?<![\w.:])(?P<h2>1[0-2]|[1-9])\s?(?P<ap2>[ap]\.?m\b\.?)"
@@ -134,6 +139,16 @@ def _attached(text: str) -> Iterator[Quantity]:
         yield Quantity("number", *match.span(), value, step, dimension=dimension, factor=factor)
 
 
+def _parts(text: str) -> Iterator[Quantity]:
+    """Half an hour, a quarter of a mile, a year and a half."""
+    for match in _PART.finditer(text):
+        dimension, factor = UNITS[match["unit"] or match["whole"]]
+        value = _FRACTIONS[match["part"]] if match["part"] else Decimal("1.5")
+        bound = _bound(text[max(0, match.start() - _BEFORE) : match.start()])
+        step = _step(str(value))
+        yield Quantity("number", *match.span(), value, step, dimension, factor, spelled=True, bound=bound)
+
+
 def _figures(text: str) -> Iterator[Quantity]:
     for figure in figures(text):
         if figure.ordinal:
@@ -199,7 +214,7 @@ def _numerals(text: str) -> Iterator[Quantity]:
 
 # In the order of reading: each reader sees the text without what the readers before it took.
 _READERS = (
-    _dates, _clocks, _decades, _seasons, _heights, _attached, _figures, _ordinals, _spelled, _numerals,
+    _dates, _clocks, _decades, _seasons, _heights, _attached, _parts, _figures, _ordinals, _spelled, _numerals,
 )  # fmt: skip
 
 

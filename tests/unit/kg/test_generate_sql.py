@@ -216,6 +216,7 @@ async def test_a_text_that_cells_list_among_others_is_looked_for_in_them(
         (["PC, Switch", "Switch, Xbox", "PC; Xbox"], ["PC", "Switch", "Xbox"]),
         (["wash / cut", "cut / dye", "dye/wash"], ["cut", "dye", "wash"]),
         (["Ross, Anna", "Orr, Ben", "Marsh, Cleo"], []),
+        (["Welsh; Irish", "Welsh; Tamil", "Welsh; Polish"], ["Irish", "Polish", "Tamil", "Welsh"]),
     ],
 )
 def test_cells_that_share_items_are_lists(cells: list[str], items: list[str]) -> None:
@@ -236,6 +237,10 @@ def test_cells_that_share_items_are_lists(cells: list[str], items: list[str]) ->
         ),
         ("SELECT title FROM book ORDER BY price LIMIT 1 OFFSET 1", "Title: Another Way (second lowest price)."),
         (
+            "SELECT COUNT(*) FROM book WHERE genre IS NULL AND NOT price IS NULL",
+            "Number of books (without genre, with price): 0.",
+        ),
+        (
             "SELECT country FROM author ORDER BY born LIMIT 1",
             "The country of Ada Quill (earliest born) is Norway. The born of Ada Quill is 1815-12-10.",
         ),
@@ -254,12 +259,21 @@ def test_a_fact_tells_what_a_select_found_it_by(executor: Executor, sql: str, te
     ("query", "chars"),
     [
         ("what is the price of Another Way?", len("Another Way")),
-        # What things are called, and a word or a value of theirs, or of those who have them.
+        # What things are called, or a value of theirs, and another sign.
         ("which book has the highest price?", 1),
         ("how many of the books are essays?", 1),
         ("which of our authors is that?", 1),
         ("which author joined most recently?", 1),
-        ("which author is that?", 0),
+        ("which authors joined us?", 1),
+        ("which essays have we?", 1),
+        ("the dearest essay", 1),
+        ("how many books sank?", 1),
+        ("what is the newest that we have put out?", 1),
+        ("How many of the essays are in print? Give Mrs Quill the price.", 1),
+        ("is that an author?", 0),
+        ("is that an essay?", 0),
+        ("where do we go today?", 1),
+        ("where do we go?", 0),
         ("what is the highest price?", 0),
         ("which book of Tolstoy has the highest price?", 0),
     ],

@@ -124,7 +124,9 @@ def parts_of(texts: Collection[str]) -> list[str]:
         return []
     counts = Counter(part for one in cells for part in set(one))
     shared = sum(counts[part] > 1 for part in {part for parts in lists for part in parts})
-    return sorted(counts) if 2 * shared > len(counts) else []
+    # A comma may be of the text; a semicolon is not.
+    is_list = 2 * shared > len(counts) or all(";" in text for text in texts if len(items_of(text)) > 1)
+    return sorted(counts) if is_list else []
 
 
 @lru_cache(maxsize=1_000)

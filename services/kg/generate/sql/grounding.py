@@ -15,8 +15,11 @@ from services.kg.generate.ground import WEAK_WORDS, extent_of, named, other_side
 from services.kg.generate.rules.guessing import resolved
 from services.kg.generate.rules.inflection import singular
 from services.kg.generate.rules.interrogatives import WHETHER
+from services.kg.generate.rules.lexicon import Lexicon
+from services.kg.generate.rules.phrases import compiled
 from services.kg.generate.rules.values import Values
 from services.kg.generate.spans import Spot, asking_words
+from services.kg.generate.sql.linking import TITLES
 from services.kg.generate.sql.schema import FEW_VALUES
 from services.kg.generate.sql.statement import Statement, drop
 from services.kg.selects import table_name
@@ -24,15 +27,16 @@ from services.kg.store.names import normalise
 
 _WHETHER = re.compile(rf"\W*(?:{'|'.join(WHETHER)})\b", re.IGNORECASE)
 _DAY_ASKED = re.compile(r"\W*(?:on |by )?(?:what|which) date\b", re.IGNORECASE)
+_HOUR_ASKED = re.compile(r"\b(?:what|which) (?:time|hour)\b", re.IGNORECASE)
 _WHEN = re.compile(r"\W*when\b", re.IGNORECASE)
 _AMOUNT_ASKED = re.compile(r"\b(?:how (?:much|many)|what|when|where|whose|who)\b")
 _ARTICLES = ("a", "an", "the")
-# Before names, and no part of them.
-_TITLES = frozenset(("dr", "miss", "mr", "mrs", "ms", "sir"))
 # Two spellings of a word beside others of its name, in percent.
 ALIKE = 75.0
 # Fewer letters begin too many words.
 LEAST_LETTERS = 3
+# So many of a flag's word say it, whatever its ending: trained in first aid, by `first_aider`.
+LEAST_CHARS = 4
 
 
 def name_entities(statement: Statement, query: str, spots: Sequence[Spot], names: NameIndex) -> bool:
@@ -135,7 +139,9 @@ def asks_no_flag(select: exp.Select, query: str, flags: Collection[str]) -> bool
     return is_flag and _AMOUNT_ASKED.match(query.lower().strip()) is not None
 
 
-def is_about_something_else(statement: Statement, query: str, said: str, spots: Sequence[Spot], values: Values) -> str:
+def is_about_something_else(
+    statement: Statement, query: str, said: str, spots: Sequence[Spot], values: Values, lexicon: Lexicon
+) -> str:
     """The reason why a statement is about something else than its question; empty where it may be about it.
 
     Args:
@@ -146,10 +152,12 @@ def is_about_something_else(statement: Statement, query: str, said: str, spots: 
         (_leaves_out(texts, spots), "a name is left out"),
         (_is_another_name(texts, query), "another name"),
         (any(_unsaid(statement, said, values)), "a text that is not said"),
+        (_asks_unsaid_flag(statement, query, lexicon), "yes or no for what is not said"),
         (any(_counted_nowhere(statement, values)), "a count of what no row has"),
         (_counts_what_it_names(statement), "a count of what is named"),
         (_counts_before(statement, values), "a count of days before the first"),
         (_tells_a_text(statement, query), "a text for a day"),
+        (_tells_a_day(statement, query), "a day for a time of day"),
         (_tells_its_condition(statement, query), "its own condition"),
     )
     return next((reason for is_so, reason in reasons if is_so), "")
@@ -175,7 +183,7 @@ def _is_another_name(texts: Sequence[str], query: str) -> bool:
         start = query.find(part)
         ends = (start - 1, start + len(part) + 1)
         beside = [one.text for one in words[1:] if one.is_capital and (one.end == ends[0] or one.start == ends[1])]
-        if any(not any(_may_be(one, other) for other in (*written, *_TITLES)) for one in beside):
+        if any(not any(_may_be(one, other) for other in (*written, *TITLES)) for one in beside):
             return True
     return False
 
@@ -211,6 +219,17 @@ def _is_shortened(text: str, query: str) -> bool:
     words = {singular(word.text) for word in words_of(query) if word.text not in WEAK_WORDS}
     begun = tuple(word for word in words - asking_words() if len(word) >= LEAST_LETTERS)
     return any(word.text.startswith(begun) for word in words_of(text))
+
+
+def _asks_unsaid_flag(statement: Statement, query: str, lexicon: Lexicon) -> bool:
+    """Whether rows are told apart by yes or no for what no word of the question says: whether a late one is in use."""
+    words = [word.text for word in words_of(query)]
+    for one in statement.comparisons():
+        if one.key.kind == "flag" and compiled(lexicon.plain(one.function.name, one.key.name)).search(query) is None:
+            parts = [part[:LEAST_CHARS] for part in one.key.name.split("_") if len(part) >= LEAST_LETTERS]
+            if parts and not any(part in word for part in parts for word in words):
+                return True
+    return False
 
 
 def _counted_nowhere(statement: Statement, values: Values) -> Iterator[str]:
@@ -257,6 +276,14 @@ def _tells_a_text(statement: Statement, query: str) -> bool:
     is_by_whom = bool(key.entity) or key.name.endswith("_by")
     is_dated = "date" in key.name.split("_")
     return (bool(_DAY_ASKED.match(query)) and not is_dated) or (bool(_WHEN.match(query)) and is_by_whom)
+
+
+def _tells_a_day(statement: Statement, query: str) -> bool:
+    """Whether it tells a day where the question wants a time of day."""
+    outputs = statement.outputs
+    places = [statement.place_of(one) for one in outputs if isinstance(one, exp.Column)]
+    is_of_days = len(places) == len(outputs) and all(one is not None and one[1].kind == "date" for one in places)
+    return is_of_days and _HOUR_ASKED.search(query) is not None
 
 
 def _tells_its_condition(statement: Statement, query: str) -> bool:

@@ -3,6 +3,7 @@
 Lin et al. 2020, "Bridging textual and tabular data for cross-domain text-to-SQL semantic parsing", section 3.2.
 """
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -31,8 +32,11 @@ LEAST_CODE = 3
 SAME_TEXT = 85.0
 # Of several words, short ones among them, hardly more than a letter.
 ALMOST = 93.0
+# Before names, and no part of them.
+TITLES = frozenset(("dr", "miss", "mr", "mrs", "ms", "prof", "sir"))
 # What English writes with a capital and is no name.
-_CAPITAL = frozenset((*MONTHS, *WEEKDAYS, "i"))
+_CAPITAL = frozenset((*MONTHS, *WEEKDAYS, *TITLES, "i"))
+_BEGUN = re.compile(r"(?:^|[.?!:;])\W*$")
 # How a question says a value, the best first: word for word, misspelt, in part, by one word in small letters.
 _EXACT, _MISSPELT, _PARTIAL, _BY_A_WORD = range(4)
 
@@ -51,6 +55,11 @@ class Link:
     def is_telling(self) -> bool:
         """Whether hardly any other question says so: several words, all of them or misspelt."""
         return self.how < _PARTIAL and len(self.value.split()) > 1
+
+    @property
+    def is_said(self) -> bool:
+        """Whether it is more than one word in small letters of a longer value."""
+        return self.how < _BY_A_WORD
 
 
 def linked_values(query: str, functions: Sequence[Function], values: Values, spots: Sequence[Spot]) -> list[Link]:
@@ -84,8 +93,12 @@ def links_text(links: Iterable[Link]) -> list[str]:
 
 
 def capitals(query: str) -> list[int]:
-    """Where words of a question are written as names are, behind the first one and apart from days and months."""
-    return [one.start for one in words_of(query)[1:] if one.is_capital and one.text not in _CAPITAL]
+    """Where words of a question are written as names are, apart from days, months and the beginnings of sentences."""
+    return [
+        one.start
+        for one in words_of(query)
+        if one.is_capital and one.text not in _CAPITAL and _BEGUN.search(query[: one.start]) is None
+    ]
 
 
 def with_stored_values(select: exp.Select, query: str, links: Sequence[Link]) -> None:
@@ -185,7 +198,7 @@ def _said_of(
         elif len(words) > 1 and (part := _part(words, said, common, is_name=is_name)) is not None:
             yield value, *part
         elif (named_so := _named_so(value, said, common)) is not None:
-            yield value, _PARTIAL, named_so.start, named_so.end
+            yield value, _PARTIAL, *named_so
 
 
 @lru_cache(maxsize=20_000)
@@ -242,12 +255,24 @@ def _part(
     return (best_how, best[0].start, best[-1].end) if best else None
 
 
-def _named_so(code: str, said: Sequence[Word], common: set[str]) -> Word | None:
-    """The only name that a code begins: WHI of the Whimbrel."""
+def _named_so(code: str, said: Sequence[Word], common: set[str]) -> tuple[int, int] | None:
+    """Where the only name stands that has a word which a code begins: WHI of the Whimbrel, PET of the Storm Petrel."""
     if not (code.isalpha() and code.isupper() and len(code) >= LEAST_CODE):
         return None
-    begun = [one for one in said if one.is_capital and one.text.startswith(code.lower()) and one.text not in common]
-    return begun[0] if len(begun) == 1 else None
+    begins = code.lower()
+    begun = [at for at, one in enumerate(said) if one.text.startswith(begins) and _is_of_name(one, common)]
+    if len(begun) != 1:
+        return None
+    first = last = begun[0]
+    while first and _is_of_name(said[first - 1], common):
+        first -= 1
+    while last + 1 < len(said) and _is_of_name(said[last + 1], common):
+        last += 1
+    return said[first].start, said[last].end
+
+
+def _is_of_name(word: Word, common: set[str]) -> bool:
+    return word.is_capital and word.text not in common
 
 
 def _apart(links: Iterable[Link]) -> Iterator[Link]:

@@ -1,7 +1,7 @@
 """What a model gets wrong in a statement whose question says it: the direction of an order, a total, a day's year."""
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from sqlglot import exp
 
@@ -9,20 +9,26 @@ from services.kg.generate.ground import says_year
 from services.kg.generate.rules.inflection import degrees
 from services.kg.generate.rules.lexicon import Lexicon
 from services.kg.generate.rules.phrases import compiled
+from services.kg.generate.rules.values import Values
 from services.kg.generate.sql.figures import DAY, months_of, numbers_of
+from services.kg.generate.sql.statement import Statement, drop
 from services.kg.language.catalogue import NUMERIC
+from services.kg.load.values import NOTHING
 from services.kg.selects import table_name
 from services.kg.store.names import normalise
 from services.kit.text.numbers import Figure, numbers, ordinals
 
 _EARLIEST = re.compile(r"\b(?:longest|oldest|earliest|first)\b")
 _LATEST = re.compile(r"\b(?:newest|latest|youngest|last|most recent(?:ly)?)\b")
-_TOTAL = re.compile(r"\b(?:all ?together|in total|total|sum|spend|spent|spending|takings|turnover|income|adds? up)\b")
+_TOTAL = re.compile(r"\b(?:all? ?together|in total|total|sum|spend|spent|spending|takings|turnover|income|adds? up)\b")
 _SUPERLATIVE = re.compile(r"[ -](?:most|least|best|worst|latest|[a-z]{2,}est)\b")
 _AMOUNT_OF = re.compile(
     r"(?<!\bat )\b(?:most|least|fewest|highest|lowest|largest|biggest|smallest|greatest)"
     r"((?: (?:number|amount) of)?(?: (?!(?:at|by|for|from|in|of|on|to|with)\b)\w+){1,3})"
 )
+_MORE = re.compile(r"\b(?:who|which|what)\b.*\b(?:more|higher|bigger|larger|greater)\b(?!.*\bthan\b).*\bor\b")
+# What a model writes for no value.
+_NONE = NOTHING | {"nobody", "no one", "nothing"}
 _EACH = re.compile(r"\b(?:each|every|list|per)\b")
 
 
@@ -93,6 +99,61 @@ def add_up(select: exp.Select, query: str, amounts: Collection[str]) -> None:
     is_plain = is_plain and select.find(exp.Subquery) is None
     if is_amount and is_plain and _TOTAL.search(text) and not _EACH.search(text):
         select.set("expressions", [exp.Sum(this=items[0])])
+
+
+def each_compared(select: exp.Select, query: str) -> None:
+    """Tell which of two names has more where a statement takes both together: "who brought in more, Ann or Ben"."""
+    output, where = select.expressions, select.args.get("where")
+    is_plain = not any(select.args.get(part) for part in ("distinct", "group", "limit", "order"))
+    is_amount = len(output) == 1 and isinstance(output[0], exp.Sum | exp.Count)
+    if where is None or not (is_plain and is_amount) or _MORE.search(normalise(query)) is None:
+        return
+    compared = [column for one in _each_of(where.this, exp.And) if (column := _of_two_texts(one)) is not None]
+    if len(compared) == 1:
+        (column,) = compared
+        select.group_by(column.copy(), copy=False).order_by(exp.Ordered(this=output[0].copy(), desc=True), copy=False)
+        select.limit(1, copy=False).select(column.copy(), append=False, copy=False)
+
+
+def _of_two_texts(condition: exp.Expr) -> exp.Column | None:
+    """The column that has one of two texts by a condition; None where that says something else."""
+    columns, texts = set[exp.Expr](), list[exp.Expr]()
+    for one in _each_of(condition, exp.Or):
+        if not isinstance(one, exp.EQ | exp.In) or one.args.get("query") is not None:
+            return None
+        columns.add(one.this)
+        texts += one.expressions if isinstance(one, exp.In) else [one.expression]
+    column = columns.pop()
+    is_of_two = not columns and len(texts) == 2 and all(isinstance(one, exp.Literal) and one.is_string for one in texts)
+    return column if is_of_two and isinstance(column, exp.Column) else None
+
+
+def _each_of(condition: exp.Expr, joint: type[exp.Connector]) -> Sequence[exp.Expr]:
+    """The conditions that one joins, or itself."""
+    whole = condition.unnest()
+    return [one.unnest() for one in whole.flatten()] if isinstance(whole, joint) else [whole]
+
+
+def without_unsaid_days(select: exp.Select, query: str, is_day: Callable[[exp.Column], bool]) -> None:
+    """Drop that rows are of the first or the last day, where they are sorted by something else and it is not said."""
+    text, order = normalise(query), select.args.get("order")
+    if order is None or _LATEST.search(text) or _EARLIEST.search(text):
+        return
+    for one in list(select.find_all(exp.EQ, exp.In)):
+        found = one.find(exp.Select)
+        ends = found is not None and [end.this for end in found.expressions if isinstance(end, exp.Max | exp.Min)]
+        if one.parent_select is select and isinstance(one.this, exp.Column) and ends == [one.this] and is_day(one.this):
+            drop(one)
+
+
+def nothing_as_null(statement: Statement, values: Values) -> None:
+    """Ask for rows without a value where a model writes "none", which no row has. Blocks for milliseconds."""
+    for one in list(statement.comparisons()):
+        if not isinstance(one.node, exp.EQ | exp.NEQ) or not _NONE.issuperset(text.lower() for text in one.texts):
+            continue
+        if one.texts and not values.stored(one.function, one.key.name, one.texts[0]):
+            is_null = exp.Is(this=one.node.this.copy(), expression=exp.Null())
+            one.node.replace(exp.Not(this=is_null) if isinstance(one.node, exp.NEQ) else is_null)
 
 
 def ask_of_any_year(select: exp.Select, query: str) -> None:

@@ -245,12 +245,14 @@ def _roles_between(then: Function, first: Function) -> tuple[Key, Key] | None:
 
 
 def drop(condition: exp.Expr) -> None:
-    """Leave a condition out of those that it is joined with."""
+    """Leave a condition out, of those that it is joined with or the only one."""
     while isinstance(condition.parent, exp.Paren):
         condition = condition.parent
     both = condition.parent
     if isinstance(both, exp.And | exp.Or):
         both.replace(both.right if both.left is condition else both.left)
+    elif isinstance(both, exp.Where):
+        both.pop()
 
 
 def _within(one: Comparison) -> exp.Expr:

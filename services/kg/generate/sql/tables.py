@@ -50,8 +50,10 @@ class Tables:
             for role in roles_of(function, self.function):
                 if key := self.function.exact_keys.get(name.removeprefix(f"{role.name}_")):
                     return key
-            # The name of what a row names: author_name of a book.
+            # The name of what a row names: author_name of a book, whose authors may be called so themselves.
             own = subject_of(function).name
+            if name == own != "name" and (role := role_of(self.function, function)):
+                return role
             if role := next((one for one in roles_of(self.function, function) if name == f"{one.name}_{own}"), None):
                 return role
         return subject if name == "name" and subject.entity else None

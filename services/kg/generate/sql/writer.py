@@ -1,7 +1,6 @@
 """The writer: a prompt with the tables, a statement, its program."""
 
 import asyncio
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -12,10 +11,10 @@ from services.kg.entities import NameIndex
 from services.kg.errors import ParseError
 from services.kg.generate.base import RESERVE_S, Written, chat, domain_question
 from services.kg.generate.rules.lexicon import lexicons
-from services.kg.generate.rules.phrases import compiled
 from services.kg.generate.rules.question import Question
 from services.kg.generate.rules.values import Values
 from services.kg.generate.spans import Spot, Spotter, spots_in
+from services.kg.generate.sql.belonging import chars_known
 from services.kg.generate.sql.figures import unsaid
 from services.kg.generate.sql.grounding import (
     asks_no_flag,
@@ -26,7 +25,6 @@ from services.kg.generate.sql.grounding import (
 )
 from services.kg.generate.sql.linking import (
     Link,
-    capitals,
     linked_values,
     links_text,
     with_left_out_values,
@@ -37,9 +35,12 @@ from services.kg.generate.sql.mending import (
     add_up,
     ask_of_any_year,
     ask_of_the_month,
+    each_compared,
     measure_as_said,
+    nothing_as_null,
     order_as_said,
     rank_as_said,
+    without_unsaid_days,
 )
 from services.kg.generate.sql.schema import tables_text
 from services.kg.generate.sql.statement import Statement
@@ -54,9 +55,6 @@ MAX_TOKENS = 100
 MAX_WORDS = 60
 _ONE_LINE = Constraint(regex=rf"NONE|SELECT( [^ \n\r\t]+){{1,{MAX_WORDS}}}")
 NOTHING = "none"
-_OURS = re.compile(r"\b(?:we|us|our|ours|here)\b", re.IGNORECASE)
-# Days have an order whatever their column is called.
-_BY_AGE = re.compile(r"\b(?:oldest|earliest|newest|latest|youngest|most recent(?:ly)?)\b", re.IGNORECASE)
 # Some 400 tokens, which a slow CPU reads in five seconds: so long others wait while tables are read ahead.
 READ_CHARS = 1_600
 
@@ -122,23 +120,9 @@ class SqlWriter:
             read.set()
 
     async def known_chars(self, query: str, domain: str) -> int:
-        """How many characters of a question without a name of a domain say that it belongs there.
-
-        They are texts of several words. It is 1 where it says what the domain's things are called beside another of
-        its words, of those who have the domain, "our", or the most recent; and 0 where it also names, by a capital,
-        what the domain has no text for: it is about something else.
-        """
+        """How many characters of a question without a name of a domain say that it belongs there."""
         links = await asyncio.to_thread(linked_values, query, self.catalogue.domains[domain].shown, self.values, ())
-        if any(not any(one.start <= at < one.end for one in links) for at in capitals(query)):
-            return 0
-        telling = {(one.start, one.end) for one in links if one.is_telling}
-        if telling:
-            return sum(end - start for start, end in telling)
-        lexicon = lexicons(self.catalogue)[domain]
-        if compiled(lexicon.every_noun).search(query) is None:
-            return 0
-        words = list(compiled(lexicon.every_word).finditer(query))
-        return int(len(words) > 1 or bool(links) or any(one.search(query) for one in (_OURS, _BY_AGE)))
+        return chars_known(query, links, lexicons(self.catalogue)[domain])
 
     def _chat(
         self, query: str, question: str, domain: str, spots: Sequence[Spot]
@@ -195,6 +179,7 @@ class SqlWriter:
         flags, lexicon = self._columns(domain, "flag"), lexicons(self.catalogue)[domain]
         question = Question(query, area.calendar, now, tuple(spots))
         said_then = said_time(question)
+        nothing_as_null(statement, self.values)
         for select in statement.sides:
             with_left_out_values(select, links)
             ask_of_any_year(select, query)
@@ -203,6 +188,7 @@ class SqlWriter:
             measure_as_said(select, query, lexicon)
             order_as_said(select, query, lexicon)
             rank_as_said(select, query)
+            without_unsaid_days(select, query, statement.has_days)
             if question.is_half_read and any(conditions_on_days(select, statement.has_days)):
                 return statement, "a time of which words are unread"
             days = ask_of_the_time(select, said_then, statement) if said_then is not None else ()
@@ -212,7 +198,8 @@ class SqlWriter:
                 return statement, "yes or no for something else"
         if not name_entities(statement, query, spots, self.names):
             return statement, "a name that is not said"
+        each_compared(statement.sides[0], query)
         said = " ".join((query, *(one.value for one in links)))
         without_guesses(statement, said)
         with_items(statement, self.values)
-        return statement, is_about_something_else(statement, query, said, spots, self.values)
+        return statement, is_about_something_else(statement, query, said, spots, self.values, lexicon)

@@ -16,7 +16,15 @@ def base(quantity: Quantity) -> Decimal:
 
 @pytest.mark.parametrize(
     ("one", "other"),
-    [("1.5 km", "1500 metres"), ("90 minutes", "1 hour 30 minutes"), ("6'2\"", "6 feet 2 inches"), ("2t", "2 tn")],
+    [
+        ("1.5 km", "1500 metres"),
+        ("90 minutes", "1 hour 30 minutes"),
+        ("6'2\"", "6 feet 2 inches"),
+        ("2t", "2 tn"),
+        ("half an hour", "30 minutes"),
+        ("three quarters of an hour", "45 minutes"),
+        ("a day and a half", "36 hours"),
+    ],
 )
 def test_units_of_one_dimension_convert(one: str, other: str) -> None:
     (first,), (second,) = find(one), find(other)

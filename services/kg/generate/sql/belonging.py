@@ -1,0 +1,44 @@
+"""Whether a question without a name of a domain belongs there all the same: by its words and values."""
+
+import re
+from collections.abc import Sequence
+
+from services.kg.generate.rules.lexicon import Lexicon
+from services.kg.generate.rules.phrases import compiled
+from services.kg.generate.sql.linking import Link, capitals
+
+_OURS = re.compile(r"\b(?:we|us|our|ours|here)\b", re.IGNORECASE)
+# Rows have an order, whatever its column is called.
+_SUPERLATIVE = re.compile(r"\b(?:most|least|fewest|best|worst|top|latest|[a-z]{3,}est)\b", re.IGNORECASE)
+_OF_LATE = re.compile(
+    r"\b(?:(?:this|last|past) (?:year|quarter|month|week)|today|yesterday|so far|currently)\b", re.IGNORECASE
+)
+# The things themselves are asked for.
+_ASKED = re.compile(r"\b(?:how many|which|what|list|all|any|(?:number|list) of)\s+(?:\w+\s+)?$", re.IGNORECASE)
+
+
+def chars_known(query: str, links: Sequence[Link], lexicon: Lexicon) -> int:
+    """How many characters of a question say that it belongs to a domain.
+
+    They are texts of several words. Where there are none it is 1 for two signs, of which one is what the domain's
+    things are called, a value of theirs, or whose they are ("our"); signs are also other words of the domain, things
+    that are asked for ("how many jobs"), words that put rows in order, and times that end now. It is 0 where the
+    question names, by a capital, what the domain has no text for: it is about something else.
+    """
+    if any(not any(one.start <= at < one.end for one in links) for at in capitals(query)):
+        return 0
+    telling = {(one.start, one.end) for one in links if one.is_telling}
+    if telling:
+        return sum(end - start for start, end in telling)
+    values = {(one.start, one.end) for one in links if one.is_said}
+    words = [one for one in compiled(lexicon.every_word).finditer(query) if not _is_in(one.span(), values)]
+    things = list(compiled(lexicon.every_noun).finditer(query))
+    is_ours = _OURS.search(query) is not None
+    asks_things = any(_ASKED.search(query[: one.start()]) for one in things)
+    signs = len(values) + len(words) + is_ours + asks_things
+    signs += sum(one.search(query) is not None for one in (_SUPERLATIVE, _OF_LATE))
+    return int(signs > 1 and (bool(things) or bool(values) or is_ours))
+
+
+def _is_in(place: tuple[int, int], others: set[tuple[int, int]]) -> bool:
+    return any(start < place[1] and place[0] < end for start, end in others)
