@@ -13,7 +13,7 @@ from services.kg.generate.rules.lexicon import Lexicon
 from services.kg.outcome import Outcome
 from services.kg.settle.facts import fact_of
 from services.kg.settle.rules import RULES, listed
-from services.kg.settle.stated import stated
+from services.kg.settle.stated import affirmed, stated
 from services.kg.settle.wording import NEGATED, Wording
 
 __all__ = ["settle"]
@@ -33,6 +33,8 @@ def settle(
         return KgSettled(answer=answer, rule="value", inputs=tuple(one.source.strip() for one in outcomes))
     if NEGATED.search(query):
         return None
+    if not by_rules and (answer := affirmed(query, outcomes)) is not None:
+        return KgSettled(answer=answer, rule="yes or no", inputs=(outcomes[0].source,))
     if (answer := listed(query, outcomes)) is not None:
         return KgSettled(answer=answer, rule="list", inputs=(outcomes[0].source,))
     facts = [fact for outcome in outcomes if (fact := fact_of(query, outcome, lexicons)) is not None]

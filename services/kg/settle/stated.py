@@ -16,8 +16,19 @@ _LARGEST = re.compile(r"\bgroup\(\w+\)\[:1\]$")
 # Rows of the statement before, by one of their keys, in a program.
 _GOING_ON = re.compile(r'\*\["(\w+)"\]')
 
+_WHETHER = re.compile(rf"(?:{AUXILIARY.pattern}|(?:can|could|may|must|should|will)\b)")
 # What asks for more than one day.
 _SEVERAL = re.compile(r"\b(?:dates|days|all|each|every|list)\b")
+
+
+def affirmed(query: str, outcomes: Sequence[Outcome]) -> str | None:
+    """Yes or no, where that is all that a SELECT tells of one row and the question asks for it: is Ann a driver?"""
+    if len(outcomes) != 1 or outcomes[0].notes or len(outcomes[0].rows) != 1 or outcomes[0].total != 1:
+        return None
+    (outcome,) = outcomes
+    flags = [one for one in outcome.shown if key_of(outcome, one).kind == "flag"]
+    value = outcome.rows[0].get(flags[0]) if len(flags) == len(outcome.shown) == 1 else None
+    return str(value) if value is not None and _WHETHER.match(query) else None
 
 
 def stated(query: str, outcomes: Sequence[Outcome], lexicons: Mapping[str, Lexicon]) -> str | None:

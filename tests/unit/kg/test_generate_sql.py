@@ -164,6 +164,23 @@ def test_two_selects_settle_a_comparison(executor: Executor) -> None:
 
 
 @pytest.mark.parametrize(
+    ("query", "sql", "answer"),
+    [
+        ("is By Night still printed?", "SELECT in_print FROM book WHERE title = 'By Night'", "yes"),
+        ("can I get Short Cuts in print?", "SELECT in_print FROM book WHERE title = 'Short Cuts'", "no"),
+        ("is By Night not in print?", "SELECT in_print FROM book WHERE title = 'By Night'", None),
+        ("which is in print?", "SELECT in_print FROM book WHERE title = 'By Night'", None),
+        ("are essays in print?", "SELECT in_print FROM book WHERE genre = 'Essay'", None),
+        ("is By Night in print, and how dear?", "SELECT in_print, price FROM book WHERE title = 'By Night'", None),
+    ],
+)
+def test_a_row_settles_yes_or_no(executor: Executor, query: str, sql: str, answer: str | None) -> None:
+    outcomes = executor.execute(sql, domain=DOMAIN, query_time=ASKED, seconds=5.0)
+    settled = settle(query, outcomes, lexicons(executor.catalogue))
+    assert (settled.answer if settled is not None else None) == answer
+
+
+@pytest.mark.parametrize(
     ("condition", "count"),
     [
         ('eq(born, "1901")', 1),
