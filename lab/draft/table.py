@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from lab.draft.columns import Column
+from lab.draft.columns import NUMBERED, Column
 from lab.draft.vocabulary import deeds, singular, words_of_names
 from services.kg.load.mapping import MAX_FIELDS
 
@@ -71,9 +71,10 @@ class CsvTable:
         persons = PERSONS if self.of_persons else ()
         # "How often has it erupted" counts eruptions.
         verbs = deeds(self.noun) if self.noun.endswith(("ion", "ing")) else []
-        # Pets, of what has a `pet_name`.
+        # Pets, of what has a `pet_name`, and jobs, by a `job_no`.
         front, _, last = label.rpartition("_")
-        called = [front] if last in NAMES and front not in words_of_names("adjectives") else []
+        is_called = last in (*NAMES, *NUMBERED) and front not in words_of_names("adjectives")
+        called = [front] if is_called else []
         nouns = (self.noun, singular(label), *called, self.domain_noun, *persons, *verbs, *self.synonyms)
         return list(dict.fromkeys(one.replace("_", " ") for one in nouns if one))
 

@@ -55,15 +55,28 @@ class Comparison:
 
 
 def place_of(column: exp.Column, functions: Mapping[str, Function]) -> tuple[Function, Key] | None:
-    """The function and the key that a column is, of its own SELECT's tables or of one's around it."""
+    """The function and the key that a column is, of its own SELECT's tables or of one's around it.
+
+    What a SELECT tells is of its own tables: `isbn IN (SELECT isbn FROM contract)`, of contracts without one, would be
+    true of every row.
+    """
     select = column.find_ancestor(exp.Select)
     while select is not None:
         for table in tables_of(select):
             function = functions[table.name]
             if column.table in ("", table.alias_or_name) and column.name in function.exact_keys:
                 return function, function.exact_keys[column.name]
+        if _is_told_by(select, column):
+            return None
         select = select.find_ancestor(exp.Select)
     return None
+
+
+def _is_told_by(select: exp.Select, column: exp.Column) -> bool:
+    part: exp.Expr = column
+    while part.parent is not None and part.parent is not select:
+        part = part.parent
+    return part.arg_key == "expressions"
 
 
 def comparisons(tree: exp.Expr, functions: Mapping[str, Function]) -> Iterator[Comparison]:

@@ -13,10 +13,12 @@ from services.kg.generate.rules.lexicon import Lexicon
 from services.kg.outcome import Outcome
 from services.kg.settle.facts import fact_of
 from services.kg.settle.rules import RULES, listed
-from services.kg.settle.stated import affirmed, stated
+from services.kg.settle.stated import affirmed, chosen, stated
 from services.kg.settle.wording import NEGATED, Wording
 
 __all__ = ["settle"]
+# What a model's SELECT settles, by the rule's name.
+_OF_SELECTS = (("yes or no", affirmed), ("comparison", chosen))
 
 
 def settle(
@@ -33,8 +35,9 @@ def settle(
         return KgSettled(answer=answer, rule="value", inputs=tuple(one.source.strip() for one in outcomes))
     if NEGATED.search(query):
         return None
-    if not by_rules and (answer := affirmed(query, outcomes)) is not None:
-        return KgSettled(answer=answer, rule="yes or no", inputs=(outcomes[0].source,))
+    for kind, of_select in () if by_rules else _OF_SELECTS:
+        if (answer := of_select(query, outcomes)) is not None:
+            return KgSettled(answer=answer, rule=kind, inputs=(outcomes[0].source,))
     if (answer := listed(query, outcomes)) is not None:
         return KgSettled(answer=answer, rule="list", inputs=(outcomes[0].source,))
     facts = [fact for outcome in outcomes if (fact := fact_of(query, outcome, lexicons)) is not None]

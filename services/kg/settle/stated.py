@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 
 from services.kg.generate.rules.lexicon import Lexicon
 from services.kg.language.catalogue import Key
-from services.kg.outcome import Outcome
+from services.kg.outcome import Outcome, Scalar
 from services.kg.settle.facts import is_harmless
 from services.kg.settle.rules import MAX_LIST
-from services.kg.settle.wording import AUXILIARY, NEGATED
+from services.kg.settle.wording import AMOUNT, AUXILIARY, NEGATED
 from services.kg.verbalize import key_of, value_text
 
 # The group of the most rows, in a program.
@@ -17,18 +17,37 @@ _LARGEST = re.compile(r"\bgroup\(\w+\)\[:1\]$")
 _GOING_ON = re.compile(r'\*\["(\w+)"\]')
 
 _WHETHER = re.compile(rf"(?:{AUXILIARY.pattern}|(?:can|could|may|must|should|will)\b)")
+# The first row of an order, in a SELECT.
+_FIRST = re.compile(r"\bORDER BY\b.*\bLIMIT 1$")
 # What asks for more than one day.
 _SEVERAL = re.compile(r"\b(?:dates|days|all|each|every|list)\b")
 
 
 def affirmed(query: str, outcomes: Sequence[Outcome]) -> str | None:
     """Yes or no, where that is all that a SELECT tells of one row and the question asks for it: is Ann a driver?"""
-    if len(outcomes) != 1 or outcomes[0].notes or len(outcomes[0].rows) != 1 or outcomes[0].total != 1:
+    row = _only_row(outcomes)
+    if row is None or _WHETHER.match(query) is None or len(shown := outcomes[0].shown) != 1:
+        return None
+    value = row.get(shown[0]) if key_of(outcomes[0], shown[0]).kind == "flag" else None
+    return str(value) if value is not None else None
+
+
+def chosen(query: str, outcomes: Sequence[Outcome]) -> str | None:
+    """The one of two names that a SELECT finds first in an order, where one is asked for: who is dearer, Ann or Ben?"""
+    row = _only_row(outcomes)
+    if row is None or AMOUNT.search(query) or " or " not in query or _FIRST.search(outcomes[0].source) is None:
         return None
     (outcome,) = outcomes
-    flags = [one for one in outcome.shown if key_of(outcome, one).kind == "flag"]
-    value = outcome.rows[0].get(flags[0]) if len(flags) == len(outcome.shown) == 1 else None
-    return str(value) if value is not None and _WHETHER.match(query) else None
+    names = {entity.surface.casefold() for entity in outcome.entities}
+    name = str(row.get(outcome.function.subject[0])) if outcome.function is not None else ""
+    return name if len(names) == 2 and name.casefold() in names else None
+
+
+def _only_row(outcomes: Sequence[Outcome]) -> Mapping[str, Scalar] | None:
+    """The row of a statement that finds one, without a note."""
+    if len(outcomes) != 1 or outcomes[0].notes or len(outcomes[0].rows) != 1 or outcomes[0].total != 1:
+        return None
+    return outcomes[0].rows[0]
 
 
 def stated(query: str, outcomes: Sequence[Outcome], lexicons: Mapping[str, Lexicon]) -> str | None:

@@ -171,10 +171,27 @@ def test_two_selects_settle_a_comparison(executor: Executor) -> None:
         ("is By Night not in print?", "SELECT in_print FROM book WHERE title = 'By Night'", None),
         ("which is in print?", "SELECT in_print FROM book WHERE title = 'By Night'", None),
         ("are essays in print?", "SELECT in_print FROM book WHERE genre = 'Essay'", None),
+        (
+            "which is dearer, By Night or Short Cuts?",
+            "SELECT title FROM book WHERE title IN ('By Night', 'Short Cuts') ORDER BY price DESC LIMIT 1",
+            "Short Cuts",
+        ),
+        (
+            "how much is the dearer one, By Night or Short Cuts?",
+            "SELECT price FROM book WHERE title IN ('By Night', 'Short Cuts') ORDER BY price DESC LIMIT 1",
+            None,
+        ),
+        (
+            "who wrote more, Cy Page or Di Vellum?",
+            "SELECT author FROM book WHERE author = 'Cy Page' OR author = 'Di Vellum' GROUP BY author "
+            "ORDER BY COUNT(*) DESC LIMIT 1",
+            "Di Vellum",
+        ),
+        ("who wrote most?", "SELECT author FROM book GROUP BY author ORDER BY COUNT(*) DESC LIMIT 1", None),
         ("is By Night in print, and how dear?", "SELECT in_print, price FROM book WHERE title = 'By Night'", None),
     ],
 )
-def test_a_row_settles_yes_or_no(executor: Executor, query: str, sql: str, answer: str | None) -> None:
+def test_a_row_settles_what_it_alone_tells(executor: Executor, query: str, sql: str, answer: str | None) -> None:
     outcomes = executor.execute(sql, domain=DOMAIN, query_time=ASKED, seconds=5.0)
     settled = settle(query, outcomes, lexicons(executor.catalogue))
     assert (settled.answer if settled is not None else None) == answer

@@ -123,11 +123,11 @@ def _describes(guess: Comparison, condition: exp.Expr) -> bool:
 def with_items(statement: Statement, values: Values) -> None:
     """Look for an item where cells list several: PC in "PC, Switch". Blocks for milliseconds."""
     for one in list(statement.comparisons()):
-        is_listed = one.key.kind == "text" and not one.is_name and isinstance(one.node, exp.EQ | exp.NEQ | exp.In)
-        if is_listed and any(values.is_listed(one.function, one.key.name, text) for text in one.texts):
-            parts = [
-                exp.Like(this=one.node.this.copy(), expression=exp.Literal.string(f"%{text}%")) for text in one.texts
-            ]
+        may_list = one.key.kind == "text" and not one.is_name
+        may_list &= isinstance(one.node, exp.EQ | exp.NEQ | exp.In | exp.Like)
+        texts = [text.strip("%") for text in one.texts]
+        if may_list and any(values.is_listed(one.function, one.key.name, text) for text in texts):
+            parts = [exp.Like(this=one.node.this.copy(), expression=exp.Literal.string(f"%{text}%")) for text in texts]
             having = exp.paren(exp.or_(*parts))
             one.node.replace(exp.Not(this=having) if isinstance(one.node, exp.NEQ) else having)
 

@@ -161,9 +161,9 @@ def _text_keys(functions: Sequence[Function]) -> Iterator[tuple[Function, Key]]:
 
 
 def _rank(function: Function, key: Key) -> int:
-    """0 for the names of a table's rows, 1 for names in others, 2 for texts, 3 for what another table is joined for."""
+    """0 for the names of a table's rows, 1 for names of others, 2 for texts, 3 for what another table is joined for."""
     if key.entity:
-        return int(key.entity != table_name(function))
+        return int(key.entity != table_name(function) or key.name not in function.subject)
     return 3 if any(key.name.startswith(f"{one.name}_") for one in function.keys if one.entity) else 2
 
 

@@ -11,7 +11,7 @@ from services.kg.generate.rules.lexicon import Lexicon
 from services.kg.generate.rules.phrases import compiled
 from services.kg.generate.rules.values import Values
 from services.kg.generate.sql.figures import DAY, months_of, numbers_of
-from services.kg.generate.sql.statement import Statement, drop
+from services.kg.generate.sql.statement import Statement, drop, each_of
 from services.kg.language.catalogue import NUMERIC
 from services.kg.load.values import NOTHING
 from services.kg.selects import table_name
@@ -108,7 +108,7 @@ def each_compared(select: exp.Select, query: str) -> None:
     is_amount = len(output) == 1 and isinstance(output[0], exp.Sum | exp.Count)
     if where is None or not (is_plain and is_amount) or _MORE.search(normalise(query)) is None:
         return
-    compared = [column for one in _each_of(where.this, exp.And) if (column := _of_two_texts(one)) is not None]
+    compared = [column for one in each_of(where.this, exp.And) if (column := _of_two_texts(one)) is not None]
     if len(compared) == 1:
         (column,) = compared
         select.group_by(column.copy(), copy=False).order_by(exp.Ordered(this=output[0].copy(), desc=True), copy=False)
@@ -118,7 +118,7 @@ def each_compared(select: exp.Select, query: str) -> None:
 def _of_two_texts(condition: exp.Expr) -> exp.Column | None:
     """The column that has one of two texts by a condition; None where that says something else."""
     columns, texts = set[exp.Expr](), list[exp.Expr]()
-    for one in _each_of(condition, exp.Or):
+    for one in each_of(condition, exp.Or):
         if not isinstance(one, exp.EQ | exp.In) or one.args.get("query") is not None:
             return None
         columns.add(one.this)
@@ -126,12 +126,6 @@ def _of_two_texts(condition: exp.Expr) -> exp.Column | None:
     column = columns.pop()
     is_of_two = not columns and len(texts) == 2 and all(isinstance(one, exp.Literal) and one.is_string for one in texts)
     return column if is_of_two and isinstance(column, exp.Column) else None
-
-
-def _each_of(condition: exp.Expr, joint: type[exp.Connector]) -> Sequence[exp.Expr]:
-    """The conditions that one joins, or itself."""
-    whole = condition.unnest()
-    return [one.unnest() for one in whole.flatten()] if isinstance(whole, joint) else [whole]
 
 
 def without_unsaid_days(select: exp.Select, query: str, is_day: Callable[[exp.Column], bool]) -> None:

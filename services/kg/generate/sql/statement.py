@@ -119,9 +119,12 @@ class Statement:
     def _is_brought(self, select: exp.Select, table: exp.Table, columns: Sequence[exp.Column]) -> bool:
         """Bring a statement to the functions that have its columns; whether there are such.
 
-        The repairs of a building are counted, and not the building, which has a column of that name.
+        The repairs of a building are counted, and not the building, which has a column of that name; and what is told
+        of the patient Ann by owners, who have names as well, is told of her owner.
         """
-        if _counts_rows(select):
+        where = select.args.get("where")
+        is_narrowed = where is not None and _is_of(self.functions[table.name], where)
+        if is_narrowed or _counts_rows(select):
             return self._chain(select, table) or self._move(table, columns)
         return self._move(table, columns) or self._chain(select, table)
 
@@ -169,14 +172,7 @@ class Statement:
         lives in the flat of a repair has the flat that the repair names.
         """
         where = select.args.get("where")
-        condition = where.this.unnest() if where is not None else None
-        conditions = (
-            list(condition.flatten())
-            if isinstance(condition, exp.And)
-            else [condition]
-            if condition is not None
-            else []
-        )
+        conditions = each_of(where.this, exp.And) if where is not None else []
         own = self.functions[table.name]
         others = [one for one in self.functions.values() if one is not own]
         pairs = [(own, other) for other in others]
@@ -187,7 +183,7 @@ class Statement:
             if (between := _roles_between(then, first)) is None:
                 continue
             named, naming = between
-            inner = [one for one in conditions if not self._has(then, [one])]
+            inner = [one for one in conditions if not self._has(then, [one]) or _is_of(own, one) > _is_of(then, one)]
             rest = [one for one in conditions if one not in inner]
             if not inner or not self._has(first, inner) or not self._has(then, told):
                 continue
@@ -231,6 +227,11 @@ class Statement:
                     rows.where(known, copy=False)
 
 
+def _is_of(function: Function, part: exp.Expr) -> bool:
+    """Whether all columns of a part of a statement are called as the function's keys are."""
+    return all(column.name in function.exact_keys for column in part.find_all(exp.Column))
+
+
 def _counts_rows(select: exp.Select) -> bool:
     return any(one.find(exp.Count) and not one.find(exp.Column) for one in select.expressions)
 
@@ -242,6 +243,12 @@ def _roles_between(then: Function, first: Function) -> tuple[Key, Key] | None:
     if role := role_of(then, first):
         return role, subject_of(first)
     return shared_roles_of(then, first)
+
+
+def each_of(condition: exp.Expr, joint: type[exp.Connector]) -> Sequence[exp.Expr]:
+    """The conditions that one joins, or itself."""
+    whole = condition.unnest()
+    return [one.unnest() for one in whole.flatten()] if isinstance(whole, joint) else [whole]
 
 
 def drop(condition: exp.Expr) -> None:
