@@ -23,6 +23,8 @@ from services.kit.settings import MeshUrls
 MODELS = ("generator", "retriever", "reranker", "classifier", "kg")
 # The embedded model that writes SQL.
 WRITES_SQL = "large"
+# The generator starts beside the graph, and on a slow CPU reads the tables of a domain in half a minute.
+READS_FIRST_S = 150
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 
 
@@ -142,7 +144,9 @@ def embedded_model_environment(service: str) -> dict[str, str]:
             "CRAGMESH_PREFILL_TOKENS_PER_S": f"{prefill_tokens_per_s(settings, size):.0f}",
             "CRAGMESH_DECODE_TOKENS_PER_S": f"{size.decode_tokens_per_s:g}",
         }
-    return {"CRAGMESH_KG_SQL": "1"} if size and service == "kg" and size.name == WRITES_SQL else {}
+    if size and service == "kg" and size.name == WRITES_SQL:
+        return {"CRAGMESH_KG_SQL": "1", "CRAGMESH_KG_READS_FIRST_S": str(READS_FIRST_S)}
+    return {}
 
 
 def _ours(

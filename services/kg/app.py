@@ -1,6 +1,7 @@
 """The KG-API-parser: `POST /kg/query`, `POST /kg/execute`, `GET /kg/catalogue`."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Annotated, TypedDict
@@ -42,6 +43,7 @@ class State(TypedDict):
     serving: Serving
     settings: KgSettings
     metrics: Metrics
+    reads_until: float  # by the monotonic clock: until then it is ready once the generator has read the tables
 
 
 Given = Annotated[State, Depends(kit.state_of)]
@@ -105,9 +107,11 @@ def _function(function: Function) -> KgFunction:
 
 async def _ready(state: State) -> Readiness:
     serving = state["serving"]
-    answers = serving.answers
-    detail = serving.graph.store.detail if answers else "the store does not answer"
-    return Readiness(ready=answers, service="kg", model="", device="cpu", detail=detail)
+    detail = serving.graph.store.detail if serving.answers else "the store does not answer"
+    is_ready = serving.answers
+    if is_ready and not serving.is_read and time.monotonic() < state["reads_until"]:
+        is_ready, detail = False, "the generator reads the tables of your domains"
+    return Readiness(ready=is_ready, service="kg", model="", device="cpu", detail=detail)
 
 
 def create_app(settings: KgSettings | None = None, *, transport: httpx.AsyncBaseTransport | None = None) -> FastAPI:
@@ -149,7 +153,8 @@ def create_app(settings: KgSettings | None = None, *, transport: httpx.AsyncBase
                         # By a breaker of its own: a generator that starts later trips none that questions depend on.
                         ahead = serving.read_ahead(generator(settings, http), settings.kg_follow_s)
                         await stack.enter_async_context(beside(ahead))
-                    yield State(serving=serving, settings=settings, metrics=metrics)
+                    reads_until = time.monotonic() + settings.kg_reads_first_s * settings.kg_sql
+                    yield State(serving=serving, settings=settings, metrics=metrics, reads_until=reads_until)
             finally:
                 serving.graph.close()
 

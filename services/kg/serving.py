@@ -119,7 +119,13 @@ class Serving:
         self._leave_s = leave_s
         self._last_look_answered = True
         self._look_began = math.inf
+        self._read: ServedGraph | None = None
         self.graph = graph
+
+    @property
+    def is_read(self) -> bool:
+        """Whether the generator has read the tables of the graph."""
+        return self._read is self.graph
 
     @property
     def answers(self) -> bool:
@@ -161,12 +167,12 @@ class Serving:
 
     async def read_ahead(self, llm: LLM, every_s: float) -> None:
         """Have a generator read the tables of each graph that is served, as soon as it answers, until cancelled."""
-        read: ServedGraph | None = None
         while True:
-            if (graph := self.graph) is not read:
+            if not self.is_read:
+                graph = self.graph
                 with suppress(ServiceFailure):
                     await graph.answering.read_ahead(llm)
-                    read = graph
+                    self._read = graph
             await asyncio.sleep(every_s)
 
     async def _close(self, graph: ServedGraph) -> None:

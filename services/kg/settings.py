@@ -33,6 +33,9 @@ class KgSettings(KitSettings, MeshUrls, EncoderSettings):
     kg_base_model_writes: bool = False
     # Whether the base model writes SQL for domains of one's own, behind the rules; `kg_base_model_writes` says so too.
     kg_sql: bool = False
+    # Seconds from the start in which the service is ready only once the generator has read the tables of added domains:
+    # a question that comes before waits for them. `cragmesh up` sets it; a cluster's service waits for no generator.
+    kg_reads_first_s: float = Field(0.0, ge=0, le=600)
     # LoRA adapter that writes programs; the base model does where the generator has none of that name.
     kg_adapter: str = "kg-api"
     # Programs executed at a time; more wait.

@@ -14,6 +14,7 @@ from babel import Locale
 
 from services.kg.definition.texts import Texts
 from services.kg.language.catalogue import Domain, Function, Key
+from services.kg.language.repair import is_sql
 from services.kg.outcome import OF_SELECT, Outcome, Scalar
 from services.kit.text.dates import whole_years
 from services.kit.text.writing import number_text
@@ -207,12 +208,15 @@ class _Facts:
         text = f"The {how} {key.words} of {of}{self._time} is {value_text(kind, outcome.value, self.today)}"
         if outcome.aggregate in ("min", "max") and outcome.rows:
             return f"{text}, of {'; '.join(self._subject(row) for row in outcome.rows[:3])}."
+        counted = f"{grouped(outcome.total)} value{'' if outcome.total == 1 else 's'}"
+        if is_sql(outcome.source):
+            # Where one of its values stands beside a total, a reader takes it for that.
+            return f"{text}, from {counted}."
         inputs = [
             f"{self._subject(row)}: {value_text(key, row[key.name], self.today)}"
             for row in outcome.rows[: self.max_items]
             if row.get(key.name) is not None
         ]
-        counted = f"{grouped(outcome.total)} value{'' if outcome.total == 1 else 's'}"
         return f"{text}, from {counted}: {'; '.join(inputs)}."
 
 

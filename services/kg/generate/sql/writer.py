@@ -180,6 +180,8 @@ class SqlWriter:
         question = Question(query, area.calendar, now, tuple(spots))
         said_then = said_time(question)
         nothing_as_null(statement, self.values)
+        if said_then is not None:
+            statement.count_rows()
         for select in statement.sides:
             with_left_out_values(select, links)
             ask_of_any_year(select, query)
