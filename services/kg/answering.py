@@ -122,9 +122,10 @@ class Answering:
             # Rules cost milliseconds and are right more often than small models; a model fails elsewhere than they do.
             attempt = await self._program("rules", task)
         degraded: list[Degradation] = []
-        if request.mode == "auto" and (attempt.status not in ANSWERED or self._is_vague(attempt, task)):
+        is_vague = self._is_vague(attempt, task)
+        if request.mode == "auto" and (attempt.status not in ANSWERED or is_vague):
             try:
-                if mode := await self._model_mode(task):
+                if mode := await self._model_mode(task, is_named=is_vague):
                     attempt = _better(attempt, await self._program(mode, task))
             except (ServiceFailure, TimeoutError) as error:
                 reason = error.reason if isinstance(error, ServiceFailure) else "timeout"
@@ -137,7 +138,7 @@ class Answering:
         Only in an added domain, whose words nobody has gone through, a model may know which.
         """
         catalogue = self._executor.catalogue
-        if catalogue.domains[task.domain].bundled:
+        if attempt.status not in ANSWERED or catalogue.domains[task.domain].bundled:
             return False
         return tells_all(attempt.written.program, catalogue) and asks_for_one(task.request.query)
 
@@ -192,15 +193,19 @@ class Answering:
             await writer.read_ahead(name, llm, READ_AHEAD_S)
         await llm.chat(chat(CHECK, columns="", found="", question=""), max_tokens=1, allow_s=READ_AHEAD_S)
 
-    async def _model_mode(self, task: _Task) -> KgMode | None:
-        """The mode by which a model may answer where rules do not; None where none is asked."""
+    async def _model_mode(self, task: _Task, *, is_named: bool) -> KgMode | None:
+        """The mode by which a model may answer where rules do not; None where none is asked.
+
+        Args:
+            is_named: whether rules found what the question names.
+        """
         is_added = not self._executor.catalogue.domains[task.domain].bundled
         if is_added and not self._settings.writes_sql:
             return None
         # About what the graph does not know no program finds a row; rules find names that are misspelt, and questions
         # that name a year and an award only. Who names a domain of one's own knows where the question belongs.
-        is_doubtful = self._spotter is not None and not (is_added and task.request.domain == task.domain)
-        if is_doubtful and not await self._known_chars(task.request.query, task.domain):
+        is_meant = is_named or (is_added and task.request.domain == task.domain)
+        if self._spotter is not None and not is_meant and not await self._known_chars(task.request.query, task.domain):
             return None
         if is_added:
             return "sql"

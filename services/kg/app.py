@@ -109,7 +109,7 @@ async def _ready(state: State) -> Readiness:
     serving = state["serving"]
     detail = serving.graph.store.detail if serving.answers else "the store does not answer"
     is_ready = serving.answers
-    if is_ready and not serving.is_read and time.monotonic() < state["reads_until"]:
+    if is_ready and not serving.has_read and time.monotonic() < state["reads_until"]:
         is_ready, detail = False, "the generator reads the tables of your domains"
     return Readiness(ready=is_ready, service="kg", model="", device="cpu", detail=detail)
 
@@ -126,6 +126,7 @@ def create_app(settings: KgSettings | None = None, *, transport: httpx.AsyncBase
     catalogue = read_catalogue(CATALOGUE, settings.kg_domains)
     lexicons(catalogue)
     metrics = Metrics("kg")
+    reads_until = time.monotonic() + settings.kg_reads_first_s * settings.kg_sql
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[State]:
@@ -153,7 +154,6 @@ def create_app(settings: KgSettings | None = None, *, transport: httpx.AsyncBase
                         # By a breaker of its own: a generator that starts later trips none that questions depend on.
                         ahead = serving.read_ahead(generator(settings, http), settings.kg_follow_s)
                         await stack.enter_async_context(beside(ahead))
-                    reads_until = time.monotonic() + settings.kg_reads_first_s * settings.kg_sql
                     yield State(serving=serving, settings=settings, metrics=metrics, reads_until=reads_until)
             finally:
                 serving.graph.close()

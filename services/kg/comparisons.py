@@ -40,18 +40,25 @@ class Comparison:
     @property
     def finds_names(self) -> bool:
         """Whether it keeps the rows of the names that it has."""
-        return self.is_name and isinstance(self.node, exp.EQ | exp.In) and not isinstance(self.node.parent, exp.Not)
+        return self.is_name and isinstance(self.node, exp.EQ | exp.In) and not self.is_negated
+
+    @property
+    def is_negated(self) -> bool:
+        """Whether NOT stands before it."""
+        around = self.node.parent
+        while isinstance(around, exp.Paren):
+            around = around.parent
+        return isinstance(around, exp.Not)
 
     @property
     def words(self) -> str:
         """The comparison in words: `length over 20`."""
-        is_negated = isinstance(self.node.parent, exp.Not)
         if isinstance(self.node, exp.Is):
-            return f"{'with' if is_negated else 'without'} {self.key.words}"
+            return f"{'with' if self.is_negated else 'without'} {self.key.words}"
         between = (_BETWEEN_DATES if self.key.kind == "date" else _BETWEEN).get(type(self.node), "")
         joining = " to " if isinstance(self.node, exp.Between) else " or "
         values = joining.join(str(one.this).strip("%").removesuffix("-") for one in self.literals)
-        return f"{self.key.words} {'not ' if is_negated else between}{values}"
+        return f"{self.key.words} {'not ' if self.is_negated else between}{values}"
 
 
 def place_of(column: exp.Column, functions: Mapping[str, Function]) -> tuple[Function, Key] | None:
@@ -66,7 +73,7 @@ def place_of(column: exp.Column, functions: Mapping[str, Function]) -> tuple[Fun
             function = functions[table.name]
             if column.table in ("", table.alias_or_name) and column.name in function.exact_keys:
                 return function, function.exact_keys[column.name]
-        if _is_told_by(select, column):
+        if not column.table and _is_told_by(select, column):
             return None
         select = select.find_ancestor(exp.Select)
     return None

@@ -120,12 +120,8 @@ class Serving:
         self._last_look_answered = True
         self._look_began = math.inf
         self._read: ServedGraph | None = None
+        self.has_read = False  # whether the generator has read the tables of a graph that was served
         self.graph = graph
-
-    @property
-    def is_read(self) -> bool:
-        """Whether the generator has read the tables of the graph."""
-        return self._read is self.graph
 
     @property
     def answers(self) -> bool:
@@ -168,11 +164,10 @@ class Serving:
     async def read_ahead(self, llm: LLM, every_s: float) -> None:
         """Have a generator read the tables of each graph that is served, as soon as it answers, until cancelled."""
         while True:
-            if not self.is_read:
-                graph = self.graph
+            if (graph := self.graph) is not self._read:
                 with suppress(ServiceFailure):
                     await graph.answering.read_ahead(llm)
-                    self._read = graph
+                    self._read, self.has_read = graph, True
             await asyncio.sleep(every_s)
 
     async def _close(self, graph: ServedGraph) -> None:

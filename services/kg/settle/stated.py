@@ -17,8 +17,12 @@ _LARGEST = re.compile(r"\bgroup\(\w+\)\[:1\]$")
 _GOING_ON = re.compile(r'\*\["(\w+)"\]')
 
 _WHETHER = re.compile(rf"(?:{AUXILIARY.pattern}|(?:can|could|may|must|should|will)\b)")
-# The first row of an order, in a SELECT.
-_FIRST = re.compile(r"\bORDER BY\b.*\bLIMIT 1$")
+# The group that has most, told by its name alone, in a SELECT.
+_FIRST_GROUP = re.compile(r"SELECT (\w+) FROM .* GROUP BY \1 ORDER BY (?:SUM|COUNT)\(.*\) DESC LIMIT 1")
+_EITHER = re.compile(r"\b(?:who|which)\b.*\bor\b")
+# Letters of a word that say it, whatever its ending; shorter words say nothing.
+SAID_CHARS = 4
+LEAST_CHARS = 2
 # What asks for more than one day.
 _SEVERAL = re.compile(r"\b(?:dates|days|all|each|every|list)\b")
 
@@ -28,18 +32,29 @@ def affirmed(query: str, outcomes: Sequence[Outcome]) -> str | None:
     row = _only_row(outcomes)
     if row is None or _WHETHER.match(query) is None or len(shown := outcomes[0].shown) != 1:
         return None
-    value = row.get(shown[0]) if key_of(outcomes[0], shown[0]).kind == "flag" else None
-    return str(value) if value is not None else None
+    key = key_of(outcomes[0], shown[0])
+    value = row.get(key.name) if key.kind == "flag" else None
+    return str(value) if value is not None and _says(query, key.name) else None
+
+
+def _says(query: str, flag: str) -> bool:
+    """Whether words of a question begin as a flag's name does, and none says the opposite: unpaid, out of use."""
+    parts = [part[:SAID_CHARS] for part in flag.split("_") if len(part) > LEAST_CHARS] or [flag]
+    begin = "|".join(map(re.escape, parts))
+    opposite = rf"\b(?:un|in|ir|im|dis|non-?)(?:{begin})|\bout of\b|\b(?:stop|cease|lack|fail)"
+    return re.search(rf"\b(?:{begin})", query) is not None and re.search(opposite, query) is None
 
 
 def chosen(query: str, outcomes: Sequence[Outcome]) -> str | None:
-    """The one of two names that a SELECT finds first in an order, where one is asked for: who is dearer, Ann or Ben?"""
-    row = _only_row(outcomes)
-    if row is None or AMOUNT.search(query) or " or " not in query or _FIRST.search(outcomes[0].source) is None:
+    """The one of two names whose rows come to more, where it is asked for: who brought in more fees, Ann or Ben?
+
+    The first row of an order is no such answer: the other name may have no value at all.
+    """
+    row, source = _only_row(outcomes), _FIRST_GROUP.fullmatch(outcomes[0].source)
+    if row is None or source is None or AMOUNT.search(query) or _EITHER.search(query) is None:
         return None
-    (outcome,) = outcomes
-    names = {entity.surface.casefold() for entity in outcome.entities}
-    name = str(row.get(outcome.function.subject[0])) if outcome.function is not None else ""
+    names = {entity.surface.casefold() for entity in outcomes[0].entities}
+    name = str(row.get(source[1]))
     return name if len(names) == 2 and name.casefold() in names else None
 
 

@@ -83,8 +83,8 @@ async def test_the_generator_reads_the_tables_of_each_graph_as_soon_as_it_is_the
     first, second = ReadAhead(), ReadAhead()
     served = Serving("sqlite:///", ServedGraph(cast(Any, None), cast(Answering, first)), cast(Any, None), leave_s=0.0)
     async with beside(served.read_ahead(cast(Any, None), EVERY_S)):
-        assert not served.is_read
-        await until(lambda: served.is_read)
+        assert not served.has_read
+        await until(lambda: served.has_read)
         served.graph = ServedGraph(cast(Any, None), cast(Answering, second))
         await until(lambda: second.asked == 2)
         await asyncio.sleep(5 * EVERY_S)

@@ -6,10 +6,14 @@ from collections.abc import Sequence
 from services.kg.generate.rules.lexicon import Lexicon
 from services.kg.generate.rules.phrases import compiled
 from services.kg.generate.sql.linking import Link, capitals
+from services.kg.selects import table_name
 
 _OURS = re.compile(r"\b(?:we|us|our|ours|here)\b", re.IGNORECASE)
 # Rows have an order, whatever its column is called.
-_SUPERLATIVE = re.compile(r"\b(?:most|least|fewest|best|worst|top|latest|[a-z]{3,}est)\b", re.IGNORECASE)
+_NO_SUPERLATIVE = "arr|att|cont|for|harv|hon|inter|inv|mani|mod|prot|requ|sugg|t"
+_SUPERLATIVE = re.compile(
+    rf"\b(?:most|least|fewest|best|worst|top|(?!(?:{_NO_SUPERLATIVE})est\b)[a-z]{{3,}}est)\b", re.IGNORECASE
+)
 _OF_LATE = re.compile(
     r"\b(?:(?:this|last|past) (?:year|quarter|month|week)|today|yesterday|so far|currently)\b", re.IGNORECASE
 )
@@ -22,8 +26,9 @@ def chars_known(query: str, links: Sequence[Link], lexicon: Lexicon) -> int:
 
     They are texts of several words. Where there are none it is 1 for two signs, of which one is what the domain's
     things are called, a value of theirs, or whose they are ("our"); signs are also other words of the domain, things
-    that are asked for ("how many jobs"), words that put rows in order, and times that end now. It is 0 where the
-    question names, by a capital, what the domain has no text for: it is about something else.
+    that are asked for ("how many jobs"), words that put rows in order, and times that end now; part of the name of a
+    row is two. It is 0 where the question names, by a capital, what the domain has no text for: it is about something
+    else.
     """
     if any(not any(one.start <= at < one.end for one in links) for at in capitals(query)):
         return 0
@@ -31,11 +36,13 @@ def chars_known(query: str, links: Sequence[Link], lexicon: Lexicon) -> int:
     if telling:
         return sum(end - start for start, end in telling)
     values = {(one.start, one.end) for one in links if one.is_said}
+    names = {f"{table_name(one)}.{one.subject[0]}" for one in lexicon.own.shown}
+    named = {(one.start, one.end) for one in links if one.is_said and not names.isdisjoint(one.columns)}
     words = [one for one in compiled(lexicon.every_word).finditer(query) if not _is_in(one.span(), values)]
     things = list(compiled(lexicon.every_noun).finditer(query))
     is_ours = _OURS.search(query) is not None
     asks_things = any(_ASKED.search(query[: one.start()]) for one in things)
-    signs = len(values) + len(words) + is_ours + asks_things
+    signs = len(values) + len(named) + len(words) + is_ours + asks_things
     signs += sum(one.search(query) is not None for one in (_SUPERLATIVE, _OF_LATE))
     return int(signs > 1 and (bool(things) or bool(values) or is_ours))
 

@@ -35,6 +35,8 @@ _ARTICLES = ("a", "an", "the")
 ALIKE = 75.0
 # Fewer letters begin too many words.
 LEAST_LETTERS = 3
+# What says a flag by no word of its name, by the last one.
+_OTHERWISE = {"paid": ("owe", "owing", "outstanding", "overdue", "arrears", "settle"), "active": ("current", "still")}
 # So many of a flag's word say it, whatever its ending: trained in first aid, by `first_aider`.
 LEAST_CHARS = 4
 
@@ -125,7 +127,7 @@ def with_items(statement: Statement, values: Values) -> None:
     for one in list(statement.comparisons()):
         may_list = one.key.kind == "text" and not one.is_name
         may_list &= isinstance(one.node, exp.EQ | exp.NEQ | exp.In | exp.Like)
-        texts = [text.strip("%") for text in one.texts]
+        texts = [text.strip("%") if isinstance(one.node, exp.Like) else text for text in one.texts]
         if may_list and any(values.is_listed(one.function, one.key.name, text) for text in texts):
             parts = [exp.Like(this=one.node.this.copy(), expression=exp.Literal.string(f"%{text}%")) for text in texts]
             having = exp.paren(exp.or_(*parts))
@@ -224,11 +226,15 @@ def _is_shortened(text: str, query: str) -> bool:
 def _asks_unsaid_flag(statement: Statement, query: str, lexicon: Lexicon) -> bool:
     """Whether rows are told apart by yes or no for what no word of the question says: whether a late one is in use."""
     words = [word.text for word in words_of(query)]
-    for one in statement.comparisons():
-        if one.key.kind == "flag" and compiled(lexicon.plain(one.function.name, one.key.name)).search(query) is None:
-            parts = [part[:LEAST_CHARS] for part in one.key.name.split("_") if len(part) >= LEAST_LETTERS]
-            if parts and not any(part in word for part in parts for word in words):
-                return True
+    columns = [one for where in statement.tree.find_all(exp.Where) for one in where.find_all(exp.Column)]
+    for function, key in filter(None, map(statement.place_of, columns)):
+        otherwise = _OTHERWISE.get(key.name.rpartition("_")[2], ())
+        if key.kind != "flag" or compiled((*lexicon.plain(function.name, key.name), *otherwise)).search(query):
+            continue
+        parts = [part[:LEAST_CHARS] for part in key.name.split("_") if len(part) >= LEAST_LETTERS]
+        parts = [part for part in parts if part not in WEAK_WORDS and part not in asking_words()]
+        if parts and not any(part in word for part in parts for word in words):
+            return True
     return False
 
 

@@ -3,11 +3,11 @@
 Lin et al. 2020, "Bridging textual and tabular data for cross-domain text-to-SQL semantic parsing", section 3.2.
 """
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 
 from rapidfuzz import fuzz
 from sqlglot import exp
@@ -36,7 +36,7 @@ ALMOST = 93.0
 TITLES = frozenset(("dr", "miss", "mr", "mrs", "ms", "prof", "sir"))
 # What English writes with a capital and is no name.
 _CAPITAL = frozenset((*MONTHS, *WEEKDAYS, *TITLES, "i"))
-_BEGUN = re.compile(r"(?:^|[.?!:;])\W*$")
+_STOPS = frozenset(".?!:;")
 # How a question says a value, the best first: word for word, misspelt, in part, by one word in small letters.
 _EXACT, _MISSPELT, _PARTIAL, _BY_A_WORD = range(4)
 
@@ -94,11 +94,18 @@ def links_text(links: Iterable[Link]) -> list[str]:
 
 def capitals(query: str) -> list[int]:
     """Where words of a question are written as names are, apart from days, months and the beginnings of sentences."""
+    words = words_of(query)
     return [
         one.start
-        for one in words_of(query)
-        if one.is_capital and one.text not in _CAPITAL and _BEGUN.search(query[: one.start]) is None
+        for before, one in pairwise(words)
+        if one.is_capital and one.text not in _CAPITAL and not _ends_before(query, before, one)
     ]
+
+
+def _ends_before(query: str, before: Word, word: Word) -> bool:
+    """Whether a sentence ends between two words; the dot of a title and of an initial ends none."""
+    is_short = before.text in TITLES or before.end - before.start == 1
+    return not is_short and not _STOPS.isdisjoint(query[before.end : word.start])
 
 
 def with_stored_values(select: exp.Select, query: str, links: Sequence[Link]) -> None:
@@ -264,9 +271,9 @@ def _named_so(code: str, said: Sequence[Word], common: set[str]) -> tuple[int, i
     if len(begun) != 1:
         return None
     first = last = begun[0]
-    while first and _is_of_name(said[first - 1], common):
+    while first and _is_of_name(said[first - 1], common) and said[first].start - said[first - 1].end == 1:
         first -= 1
-    while last + 1 < len(said) and _is_of_name(said[last + 1], common):
+    while last + 1 < len(said) and _is_of_name(said[last + 1], common) and said[last + 1].start - said[last].end == 1:
         last += 1
     return said[first].start, said[last].end
 

@@ -26,7 +26,12 @@ _AMOUNT_OF = re.compile(
     r"(?<!\bat )\b(?:most|least|fewest|highest|lowest|largest|biggest|smallest|greatest)"
     r"((?: (?:number|amount) of)?(?: (?!(?:at|by|for|from|in|of|on|to|with)\b)\w+){1,3})"
 )
-_MORE = re.compile(r"\b(?:who|which|what)\b.*\b(?:more|higher|bigger|larger|greater)\b(?!.*\bthan\b).*\bor\b")
+_MORE = re.compile(r"^(?:who|which|what)\b.*\b(?:more|higher|bigger|larger|greater)\b(?!.*\bthan\b).*\bor\b")
+_AMOUNT = re.compile(r"\b(?:how (?:many|much)|number|sum|total|average)\b")
+# What says that rows are of one day.
+_OF_A_DAY = re.compile(
+    r"\b(?:closing|current|currently|date|day|final|next|now|opening|recent|recently|so far|today|upcoming)\b"
+)
 # What a model writes for no value.
 _NONE = NOTHING | {"nobody", "no one", "nothing"}
 _EACH = re.compile(r"\b(?:each|every|list|per)\b")
@@ -101,15 +106,16 @@ def add_up(select: exp.Select, query: str, amounts: Collection[str]) -> None:
         select.set("expressions", [exp.Sum(this=items[0])])
 
 
-def each_compared(select: exp.Select, query: str) -> None:
+def each_compared(select: exp.Select, query: str, is_day: Callable[[exp.Column], bool]) -> None:
     """Tell which of two names has more where a statement takes both together: "who brought in more, Ann or Ben"."""
     output, where = select.expressions, select.args.get("where")
     is_plain = not any(select.args.get(part) for part in ("distinct", "group", "limit", "order"))
     is_amount = len(output) == 1 and isinstance(output[0], exp.Sum | exp.Count)
-    if where is None or not (is_plain and is_amount) or _MORE.search(normalise(query)) is None:
+    text = normalise(query)
+    if where is None or not (is_plain and is_amount) or _MORE.search(text) is None or _AMOUNT.search(text):
         return
     compared = [column for one in each_of(where.this, exp.And) if (column := _of_two_texts(one)) is not None]
-    if len(compared) == 1:
+    if len(compared) == 1 and not is_day(compared[0]):
         (column,) = compared
         select.group_by(column.copy(), copy=False).order_by(exp.Ordered(this=output[0].copy(), desc=True), copy=False)
         select.limit(1, copy=False).select(column.copy(), append=False, copy=False)
@@ -131,11 +137,15 @@ def _of_two_texts(condition: exp.Expr) -> exp.Column | None:
 def without_unsaid_days(select: exp.Select, query: str, is_day: Callable[[exp.Column], bool]) -> None:
     """Drop that rows are of the first or the last day, where they are sorted by something else and it is not said."""
     text, order = normalise(query), select.args.get("order")
-    if order is None or _LATEST.search(text) or _EARLIEST.search(text):
+    if order is None or any(one.search(text) for one in (_LATEST, _EARLIEST, _OF_A_DAY)):
         return
     for one in list(select.find_all(exp.EQ, exp.In)):
         found = one.find(exp.Select)
-        ends = found is not None and [end.this for end in found.expressions if isinstance(end, exp.Max | exp.Min)]
+        ends = (
+            found is not None
+            and found.args.get("where") is None
+            and [end.this for end in found.expressions if isinstance(end, exp.Max | exp.Min)]
+        )
         if one.parent_select is select and isinstance(one.this, exp.Column) and ends == [one.this] and is_day(one.this):
             drop(one)
 

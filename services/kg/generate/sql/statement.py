@@ -9,6 +9,8 @@ from sqlglot import exp
 
 from services.kg.comparisons import Comparison, comparisons, place_of, tables_of
 from services.kg.errors import ParseError
+from services.kg.generate.rules.lexicon import Lexicon
+from services.kg.generate.rules.phrases import compiled
 from services.kg.generate.rules.roles import subject_of
 from services.kg.generate.sql.tables import Tables, role_of, shared_roles_of
 from services.kg.language.catalogue import NUMERIC, Domain, Function, Key
@@ -39,6 +41,7 @@ class Statement:
         self.tree = tree
         self.domain = domain
         self.functions = {table_name(one): one for one in domain.shown}
+        _without_truths(tree)
         for select in list(tree.find_all(exp.Select)):
             self._resolve(select)
 
@@ -64,14 +67,23 @@ class Statement:
         trees = self.sides if all(one.find(exp.AggFunc) for one in self.sides) else [self.tree]
         return "\n".join(one.sql("sqlite", comments=False) for one in trees)
 
-    def count_rows(self) -> None:
+    def count_rows(self, query: str, lexicon: Lexicon) -> None:
         """Count the rows of a thing where their number is told: `visit_count` is of all times, a visit of one."""
         (output, *others), select = self.outputs or (None,), self.sides[0]
         place = self.place_of(output) if isinstance(output, exp.Column) and not others else None
-        named = [one for one in self.comparisons() if one.finds_names and place and one.key == subject_of(place[0])]
-        if place is None or len(named) != 1 or not isinstance(named[0].node, exp.EQ):
+        compared = list(self.comparisons())
+        named = [one for one in compared if one.finds_names and place and one.key == subject_of(place[0])]
+        where = select.args.get("where")
+        if place is None or where is None or len(named) != 1 or not isinstance(named[0].node, exp.EQ):
             return
         function, key = place
+        days = [one for one in function.keys if one.kind == "date"]
+        is_of_days = all(one is named[0] or one.key.kind == "date" for one in compared)
+        if not is_of_days or len(each_of(where.this, exp.And)) > len(compared) or len(tables_of(select)) > 1:
+            return
+        if any(compiled(lexicon.plain(function.name, one.name)).search(query) for one in days):
+            # Rex was born then.
+            return
         counted = self.functions.get(key.name.removesuffix(_COUNT)) if key.name.endswith(_COUNT) else None
         role = role_of(counted, function) if counted is not None else None
         if counted is not None and role is not None:
@@ -197,6 +209,9 @@ class Statement:
         if not _counts_rows(select):
             pairs += [*((other, own) for other in others), *permutations(others, 2)]
         told = [*select.expressions, *filter(None, (select.args.get("order"), select.args.get("group")))]
+        if sum(self._leads(then, own, conditions, told) for then in others) > 1:
+            # A pet's owner and its vet both have a phone.
+            return False
         for then, first in pairs:
             if (between := _roles_between(then, first)) is None:
                 continue
@@ -213,6 +228,11 @@ class Statement:
             table.set("this", exp.to_identifier(table_name(then)))
             return True
         return False
+
+    def _leads(self, then: Function, own: Function, conditions: Sequence[exp.Expr], told: Sequence[exp.Expr]) -> bool:
+        """Whether another function that rows of one name has what is told, and their conditions not."""
+        is_named = role_of(own, then) is not None and not self._has(own, told) and self._has(then, told)
+        return is_named and all(_is_of(own, one) > _is_of(then, one) for one in conditions)
 
     def _has(self, function: Function, parts: Sequence[exp.Expr]) -> bool:
         """Whether all columns of parts of a statement are the function's."""
@@ -248,6 +268,16 @@ class Statement:
 def _is_of(function: Function, part: exp.Expr) -> bool:
     """Whether all columns of a part of a statement are called as the function's keys are."""
     return all(column.name in function.exact_keys for column in part.find_all(exp.Column))
+
+
+def _without_truths(tree: exp.Query) -> None:
+    """Compare flags with yes and no where a statement has TRUE and FALSE."""
+    for node in list(tree.find_all(exp.Boolean)):
+        compared = node.parent
+        if isinstance(compared, exp.EQ | exp.NEQ | exp.Is):
+            node.replace(exp.Literal.string(FLAGS[not node.this]))
+        if isinstance(compared, exp.Is):
+            compared.replace(exp.EQ(this=compared.this, expression=compared.expression))
 
 
 def _counts_rows(select: exp.Select) -> bool:

@@ -181,7 +181,7 @@ class SqlWriter:
         said_then = said_time(question)
         nothing_as_null(statement, self.values)
         if said_then is not None:
-            statement.count_rows()
+            statement.count_rows(query, lexicon)
         for select in statement.sides:
             with_left_out_values(select, links)
             ask_of_any_year(select, query)
@@ -200,7 +200,7 @@ class SqlWriter:
                 return statement, "yes or no for something else"
         if not name_entities(statement, query, spots, self.names):
             return statement, "a name that is not said"
-        each_compared(statement.sides[0], query)
+        each_compared(statement.sides[0], query, statement.has_days)
         said = " ".join((query, *(one.value for one in links)))
         without_guesses(statement, said)
         with_items(statement, self.values)
