@@ -13,7 +13,7 @@ from proto.kg import KgEntity, KgExecuteRequest, KgMode, KgRequest, KgResponse, 
 from services.kg.errors import ParseError
 from services.kg.execute import ASKER, Executor
 from services.kg.generate.base import Writer, Written, chat
-from services.kg.generate.rules.interrogatives import asks_for_one
+from services.kg.generate.rules.interrogatives import asks_for_a_single, asks_for_one
 from services.kg.generate.rules.lexicon import lexicons
 from services.kg.generate.spans import Spotter, spots_in
 from services.kg.generate.sql.checking import CHECK, NO_COLUMN, choose_column, look_up, tells_all
@@ -244,6 +244,8 @@ class Answering:
         query, domain = task.request.query, task.domain
         if attempt.status not in ANSWERED:
             return attempt
+        if asks_for_a_single(query) and _tells_several(attempt.outcomes[-1]):
+            return _refused(attempt, domain, "several for one")
         fact = look_up(attempt.written.program, self._executor.catalogue.domains[domain])
         if fact is None:
             return attempt
@@ -267,8 +269,7 @@ class Answering:
             attempt = replace(attempt, written=written, write_ms=write_ms, calls=attempt.calls + 1)
         if not is_refused:
             return attempt
-        log.info("sql", domain=domain, refused="no such column")
-        return replace(attempt, written=replace(attempt.written, program=NOTHING), outcomes=())
+        return _refused(attempt, domain, "no such column")
 
     async def _program(self, mode: KgMode, task: _Task) -> Attempt:
         """A program by one writer, with its outcomes.
@@ -332,6 +333,18 @@ class Answering:
             execute=StageTiming(elapsed_ms=attempt.execute_ms),
             timing=StageTiming(elapsed_ms=attempt.write_ms + attempt.execute_ms, inference_ms=attempt.write_ms),
         )
+
+
+def _tells_several(outcome: Outcome) -> bool:
+    """Whether the rows of a statement tell different things."""
+    first = next(iter(outcome.shown), "")
+    return outcome.value is None and len({row.get(first) for row in outcome.rows}) > 1
+
+
+def _refused(attempt: Attempt, domain: str, reason: str) -> Attempt:
+    """The attempt without its program."""
+    log.info("sql", domain=domain, refused=reason)
+    return replace(attempt, written=replace(attempt.written, program=NOTHING), outcomes=())
 
 
 def _better(rules: Attempt, model: Attempt) -> Attempt:

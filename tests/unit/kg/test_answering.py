@@ -184,6 +184,7 @@ TOTAL = "SELECT SUM(price) FROM book WHERE genre = 'Essay'"
 COUNTRY = "SELECT country FROM author WHERE name = 'Cy Page'"
 NORWAY = "SELECT name FROM author WHERE country = 'Norway'"
 IN_PRINT = "SELECT in_print FROM book WHERE title = 'By Night'"
+OF_VELLUM = "SELECT title FROM book WHERE author = 'Di Vellum'"
 DEAREST = "SELECT price FROM book ORDER BY price DESC LIMIT 1"
 
 
@@ -203,6 +204,10 @@ DEAREST = "SELECT price FROM book ORDER BY price DESC LIMIT 1"
         ("who is it?", NORWAY, "", True),
         ("Is By Night sold?", IN_PRINT, "", True),
         ("what lies on top?", DEAREST, "", True),
+        # Which of several is asked for nobody knows.
+        ("which book is by Di Vellum?", OF_VELLUM, "", False),
+        ("which books are by Di Vellum?", OF_VELLUM, "", True),
+        ("when is it?", OF_VELLUM, "", False),
     ],
 )
 async def test_a_near_column_is_not_told_for_one_that_is_not_there(

@@ -13,6 +13,13 @@ WHETHER = ("is", "are", "was", "were", *DOES, "has", "have", "had", "can")
 _FOR_ONE = re.compile(r"\W*(?:how|what|when|where|which|who|whom|whose|why)\b(?!['’]s\b)", re.IGNORECASE)
 
 
+_OF_ONE = re.compile(
+    r"\W*(?:(?:at|by|for|from|in|on|to|under|up to) )?(?:(?:what|which) (?!.*\b(?:all|each|every|list)\b)\w*[^s\W] "
+    r"(?:is|was|do|does|did|has|had|will|would|can|should)|when|where|what(?:['’]s| is| was) the \w*[^s\W])\b",
+    re.IGNORECASE,
+)
+
+
 def asks_when(tokens: Tokens) -> bool:
     """Whether the question wants a date."""
     return tokens.word(0) == "when" or bool(tokens.find_all(english().dates))
@@ -34,6 +41,11 @@ def asks_for_deeds(tokens: Tokens, nouns: Sequence[Range]) -> bool:
 def asks_for_one(query: str) -> bool:
     """Whether the question may want one thing of what it names: "who owns it", and not "who is he" or "is it there"."""
     return _FOR_ONE.match(query) is not None and compiled(english().whole).search(query) is None
+
+
+def asks_for_a_single(query: str) -> bool:
+    """Whether the question wants one value: "which ship is there now", and not "which ships" or "who plays"."""
+    return _OF_ONE.match(query) is not None
 
 
 def values_may_answer(tokens: Tokens) -> bool:

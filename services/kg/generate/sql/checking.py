@@ -74,14 +74,14 @@ def look_up(program: str, domain: Domain) -> LookUp | None:
     """The look-up that a SELECT is.
 
     None where it is several, or sorts, counts, groups or joins, tells the names of rows of some kind, or says yes or
-    no: no near key is mistaken there. A total or an average is a fact of its rows together.
+    no: no near key is mistaken there. A total, an average or the most of its rows is a fact of them together.
     """
     tree = None if "\n" in program else parse_select(program)
     if not isinstance(tree, exp.Select) or any(tree.args.get(one) for one in ("order", "group", "limit")):
         return None
     statement = Statement(tree, domain)
     outputs = statement.outputs
-    if len(outputs) == 1 and isinstance(outputs[0], exp.Sum | exp.Avg):
+    if len(outputs) == 1 and isinstance(outputs[0], exp.Sum | exp.Avg | exp.Max | exp.Min):
         outputs = [outputs[0].this]
     places = [statement.place_of(one) for one in outputs if isinstance(one, exp.Column)]
     known = [one for one in places if one is not None]
