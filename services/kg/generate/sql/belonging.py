@@ -10,7 +10,7 @@ from services.kg.selects import table_name
 
 _OURS = re.compile(r"\b(?:we|us|our|ours|here)\b", re.IGNORECASE)
 # Rows have an order, whatever its column is called.
-_NO_SUPERLATIVE = "arr|att|cont|for|harv|hon|inter|inv|mani|mod|prot|requ|sugg|t"
+_NO_SUPERLATIVE = "arr|att|conqu|cont|dig|earn|for|harv|hon|inter|inv|manif|midw|mod|pri|prot|requ|sugg"
 _SUPERLATIVE = re.compile(
     rf"\b(?:most|least|fewest|best|worst|top|(?!(?:{_NO_SUPERLATIVE})est\b)[a-z]{{3,}}est)\b", re.IGNORECASE
 )

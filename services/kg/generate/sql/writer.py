@@ -121,7 +121,10 @@ class SqlWriter:
 
     async def known_chars(self, query: str, domain: str) -> int:
         """How many characters of a question without a name of a domain say that it belongs there."""
-        links = await asyncio.to_thread(linked_values, query, self.catalogue.domains[domain].shown, self.values, ())
+        return await asyncio.to_thread(self._known_chars, query, domain)
+
+    def _known_chars(self, query: str, domain: str) -> int:
+        links = linked_values(query, self.catalogue.domains[domain].shown, self.values, ())
         return chars_known(query, links, lexicons(self.catalogue)[domain])
 
     def _chat(
