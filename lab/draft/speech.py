@@ -85,10 +85,8 @@ def _of_columns(tables: Sequence[CsvTable]) -> dict[str, KeyWords]:
                 idle = column.idle
                 if _is_joining(column, table):
                     # "When did she join the school", of a `start_date`.
-                    words, idle = (
-                        [*words, *measures()["joined"]["words"]],
-                        list(dict.fromkeys((*idle, *measures()["joined"]["also"]))),
-                    )
+                    joining = measures()["joined"]
+                    words, idle = [*words, *joining["words"]], list(dict.fromkeys((*idle, *joining["also"])))
                 entries[column.key] = KeyWords(column, words, idle, why, own, more, less)
             entries[column.key].unit = list(dict.fromkeys(units))
     return entries

@@ -126,7 +126,7 @@ def create_app(settings: KgSettings | None = None, *, transport: httpx.AsyncBase
     catalogue = read_catalogue(CATALOGUE, settings.kg_domains)
     lexicons(catalogue)
     metrics = Metrics("kg")
-    reads_until = time.monotonic() + settings.kg_reads_first_s * settings.kg_sql
+    reads_until = time.monotonic() + (settings.kg_reads_first_s if settings.kg_sql else 0)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[State]:

@@ -120,8 +120,12 @@ class Serving:
         self._last_look_answered = True
         self._look_began = math.inf
         self._read: ServedGraph | None = None
-        self.has_read = False  # whether the generator has read the tables of a graph that was served
         self.graph = graph
+
+    @property
+    def has_read(self) -> bool:
+        """Whether the generator has read the tables of a graph that was served."""
+        return self._read is not None
 
     @property
     def answers(self) -> bool:
@@ -167,7 +171,7 @@ class Serving:
             if (graph := self.graph) is not self._read:
                 with suppress(ServiceFailure):
                     await graph.answering.read_ahead(llm)
-                    self._read, self.has_read = graph, True
+                    self._read = graph
             await asyncio.sleep(every_s)
 
     async def _close(self, graph: ServedGraph) -> None:

@@ -25,6 +25,9 @@ from services.kit.text.folding import without_accents
 SAME_WORD = 84.0
 # Shorter words have no misspellings that could be told from other words.
 MIN_FUZZY_CHARS = 5
+# Letters that begin a word, and of the shortest that begins one.
+BEGINNING = 4
+LEAST_LETTERS = 3
 # Share of a name's letters that must stand in the question for its words there to be taken instead: "lakers" of
 # "los angeles lakers" is 0.375, "oramed" of "oramed pharmaceuticals" 0.286.
 MIN_SHARE = 0.25
@@ -203,6 +206,11 @@ def is_same_word(word: str, other: str) -> bool:
     if min(len(word), len(other)) < MIN_FUZZY_CHARS or word.isdigit() or other.isdigit():
         return False
     return fuzz.ratio(word, other) >= SAME_WORD
+
+
+def beginnings_of(name: str) -> list[str]:
+    """Beginnings that say a key's words, whatever their endings: trained in first aid, by `first_aider`."""
+    return [part[:BEGINNING] for part in name.split("_") if len(part) >= LEAST_LETTERS]
 
 
 def words_of(text: str) -> list[Word]:

@@ -3,6 +3,8 @@
 import re
 from collections.abc import Mapping, Sequence
 
+from services.kg.generate.ground import beginnings_of
+from services.kg.generate.rules.interrogatives import WHETHER
 from services.kg.generate.rules.lexicon import Lexicon
 from services.kg.language.catalogue import Key
 from services.kg.outcome import Outcome, Scalar
@@ -16,13 +18,10 @@ _LARGEST = re.compile(r"\bgroup\(\w+\)\[:1\]$")
 # Rows of the statement before, by one of their keys, in a program.
 _GOING_ON = re.compile(r'\*\["(\w+)"\]')
 
-_WHETHER = re.compile(rf"(?:{AUXILIARY.pattern}|(?:can|could|may|must|should|will)\b)")
+_WHETHER = re.compile(rf"(?:{'|'.join((*WHETHER, 'could', 'may', 'must', 'should', 'will'))})\b")
 # The group that has most, told by its name alone, in a SELECT.
 _FIRST_GROUP = re.compile(r"SELECT (\w+) FROM .* GROUP BY \1 ORDER BY (?:SUM|COUNT)\(.*\) DESC LIMIT 1")
 _EITHER = re.compile(r"\b(?:who|which)\b.*\bor\b")
-# Letters of a word that say it, whatever its ending; shorter words say nothing.
-SAID_CHARS = 4
-LEAST_CHARS = 2
 # What asks for more than one day.
 _SEVERAL = re.compile(r"\b(?:dates|days|all|each|every|list)\b")
 
@@ -39,8 +38,7 @@ def affirmed(query: str, outcomes: Sequence[Outcome]) -> str | None:
 
 def _says(query: str, flag: str) -> bool:
     """Whether words of a question begin as a flag's name does, and none says the opposite: unpaid, out of use."""
-    parts = [part[:SAID_CHARS] for part in flag.split("_") if len(part) > LEAST_CHARS] or [flag]
-    begin = "|".join(map(re.escape, parts))
+    begin = "|".join(map(re.escape, beginnings_of(flag) or [flag]))
     opposite = rf"\b(?:un|in|ir|im|dis|non-?)(?:{begin})|\bout of\b|\b(?:stop|cease|lack|fail)"
     return re.search(rf"\b(?:{begin})", query) is not None and re.search(opposite, query) is None
 

@@ -11,7 +11,7 @@ from sqlglot import exp
 
 from services.kg.comparisons import Comparison, tables_of
 from services.kg.entities import NameIndex
-from services.kg.generate.ground import WEAK_WORDS, extent_of, named, other_side, words_of
+from services.kg.generate.ground import LEAST_LETTERS, WEAK_WORDS, beginnings_of, extent_of, named, other_side, words_of
 from services.kg.generate.rules.guessing import resolved
 from services.kg.generate.rules.inflection import singular
 from services.kg.generate.rules.interrogatives import WHETHER
@@ -33,12 +33,8 @@ _AMOUNT_ASKED = re.compile(r"\b(?:how (?:much|many)|what|when|where|whose|who)\b
 _ARTICLES = ("a", "an", "the")
 # Two spellings of a word beside others of its name, in percent.
 ALIKE = 75.0
-# Fewer letters begin too many words.
-LEAST_LETTERS = 3
 # What says a flag by no word of its name, by the last one.
 _OTHERWISE = {"paid": ("owe", "owing", "outstanding", "overdue", "arrears", "settle"), "active": ("current", "still")}
-# So many of a flag's word say it, whatever its ending: trained in first aid, by `first_aider`.
-LEAST_CHARS = 4
 
 
 def name_entities(statement: Statement, query: str, spots: Sequence[Spot], names: NameIndex) -> bool:
@@ -231,8 +227,7 @@ def _asks_unsaid_flag(statement: Statement, query: str, lexicon: Lexicon) -> boo
         otherwise = _OTHERWISE.get(key.name.rpartition("_")[2], ())
         if key.kind != "flag" or compiled((*lexicon.plain(function.name, key.name), *otherwise)).search(query):
             continue
-        parts = [part[:LEAST_CHARS] for part in key.name.split("_") if len(part) >= LEAST_LETTERS]
-        parts = [part for part in parts if part not in WEAK_WORDS and part not in asking_words()]
+        parts = [part for part in beginnings_of(key.name) if part not in WEAK_WORDS and part not in asking_words()]
         if parts and not any(part in word for part in parts for word in words):
             return True
     return False

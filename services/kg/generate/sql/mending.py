@@ -5,13 +5,16 @@ from collections.abc import Callable, Collection, Sequence
 
 from sqlglot import exp
 
+from services.kg.comparisons import tables_of
 from services.kg.generate.ground import says_year
 from services.kg.generate.rules.inflection import degrees
 from services.kg.generate.rules.lexicon import Lexicon
 from services.kg.generate.rules.phrases import compiled
+from services.kg.generate.rules.roles import subject_of
 from services.kg.generate.rules.values import Values
 from services.kg.generate.sql.figures import DAY, months_of, numbers_of
 from services.kg.generate.sql.statement import Statement, drop, each_of
+from services.kg.generate.sql.tables import role_of
 from services.kg.language.catalogue import NUMERIC
 from services.kg.load.values import NOTHING
 from services.kg.selects import table_name
@@ -32,6 +35,8 @@ _AMOUNT = re.compile(r"\b(?:how (?:many|much)|number|sum|total|average)\b")
 _OF_A_DAY = re.compile(
     r"\b(?:closing|current|currently|date|day|final|next|now|opening|recent|recently|so far|today|upcoming)\b"
 )
+# Behind a table, in the name of the number of its rows.
+_COUNT = "_count"
 # What a model writes for no value.
 _NONE = NOTHING | {"nobody", "no one", "nothing"}
 _EACH = re.compile(r"\b(?:each|every|list|per)\b")
@@ -158,6 +163,32 @@ def nothing_as_null(statement: Statement, values: Values) -> None:
         if one.texts and not values.stored(one.function, one.key.name, one.texts[0]):
             is_null = exp.Is(this=one.node.this.copy(), expression=exp.Null())
             one.node.replace(exp.Not(this=is_null) if isinstance(one.node, exp.NEQ) else is_null)
+
+
+def count_rows(statement: Statement, query: str, lexicon: Lexicon) -> None:
+    """Count the rows of a thing where their number is told: `visit_count` is of all times, a visit of one."""
+    (output, *others), select = statement.outputs or (None,), statement.sides[0]
+    place = statement.place_of(output) if isinstance(output, exp.Column) and not others else None
+    compared = list(statement.comparisons())
+    named = [one for one in compared if one.finds_names and place and one.key == subject_of(place[0])]
+    where = select.args.get("where")
+    if place is None or where is None or len(named) != 1 or not isinstance(named[0].node, exp.EQ):
+        return
+    function, key = place
+    days = [one for one in function.keys if one.kind == "date"]
+    is_of_days = all(one is named[0] or one.key.kind == "date" for one in compared)
+    if not is_of_days or len(each_of(where.this, exp.And)) > len(compared) or len(tables_of(select)) > 1:
+        return
+    if any(compiled(lexicon.plain(function.name, one.name)).search(query) for one in days):
+        # Rex was born then.
+        return
+    counted = statement.functions.get(key.name.removesuffix(_COUNT)) if key.name.endswith(_COUNT) else None
+    role = role_of(counted, function) if counted is not None else None
+    if counted is not None and role is not None:
+        rows = exp.select(exp.Count(this=exp.Star())).from_(exp.to_table(table_name(counted)))
+        rows = rows.where(exp.EQ(this=exp.column(role.name), expression=named[0].literals[0].copy()))
+        for part in ("expressions", "from_", "where", "order", "limit"):
+            select.set(part, rows.args.get(part))
 
 
 def ask_of_any_year(select: exp.Select, query: str) -> None:

@@ -9,8 +9,6 @@ from sqlglot import exp
 
 from services.kg.comparisons import Comparison, comparisons, place_of, tables_of
 from services.kg.errors import ParseError
-from services.kg.generate.rules.lexicon import Lexicon
-from services.kg.generate.rules.phrases import compiled
 from services.kg.generate.rules.roles import subject_of
 from services.kg.generate.sql.tables import Tables, role_of, shared_roles_of
 from services.kg.language.catalogue import NUMERIC, Domain, Function, Key
@@ -24,8 +22,6 @@ _AFTER_ALL = "-99"
 # Where strftime's formats stand in a day as it is stored: first character and length.
 _FORMATS = {"%Y": (1, 4), "%m": (6, 2), "%d": (9, 2), "%Y-%m": (1, 7), "%m-%d": (6, 5), "%Y-%m-%d": (1, 10)}
 _PARTS = {"YEAR": "%Y", "MONTH": "%m", "DAY": "%d"}
-# Behind a table, in the name of the number of its rows.
-_COUNT = "_count"
 _UNITS = {exp.Year: "%Y", exp.Month: "%m", exp.Day: "%d"}
 _AROUND_DAYS = (exp.TsOrDsToTimestamp, exp.TsOrDsToDate, exp.Date, exp.Cast, exp.Paren)
 
@@ -66,31 +62,6 @@ class Statement:
         # Each count of "how many in A, how many in B" is told apart.
         trees = self.sides if all(one.find(exp.AggFunc) for one in self.sides) else [self.tree]
         return "\n".join(one.sql("sqlite", comments=False) for one in trees)
-
-    def count_rows(self, query: str, lexicon: Lexicon) -> None:
-        """Count the rows of a thing where their number is told: `visit_count` is of all times, a visit of one."""
-        (output, *others), select = self.outputs or (None,), self.sides[0]
-        place = self.place_of(output) if isinstance(output, exp.Column) and not others else None
-        compared = list(self.comparisons())
-        named = [one for one in compared if one.finds_names and place and one.key == subject_of(place[0])]
-        where = select.args.get("where")
-        if place is None or where is None or len(named) != 1 or not isinstance(named[0].node, exp.EQ):
-            return
-        function, key = place
-        days = [one for one in function.keys if one.kind == "date"]
-        is_of_days = all(one is named[0] or one.key.kind == "date" for one in compared)
-        if not is_of_days or len(each_of(where.this, exp.And)) > len(compared) or len(tables_of(select)) > 1:
-            return
-        if any(compiled(lexicon.plain(function.name, one.name)).search(query) for one in days):
-            # Rex was born then.
-            return
-        counted = self.functions.get(key.name.removesuffix(_COUNT)) if key.name.endswith(_COUNT) else None
-        role = role_of(counted, function) if counted is not None else None
-        if counted is not None and role is not None:
-            rows = exp.select(exp.Count(this=exp.Star())).from_(exp.to_table(table_name(counted)))
-            rows = rows.where(exp.EQ(this=exp.column(role.name), expression=named[0].literals[0].copy()))
-            for part in ("expressions", "from_", "where", "order", "limit"):
-                select.set(part, rows.args.get(part))
 
     def comparisons(self) -> Iterator[Comparison]:
         """See `comparisons.comparisons`."""

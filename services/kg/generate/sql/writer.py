@@ -35,6 +35,7 @@ from services.kg.generate.sql.mending import (
     add_up,
     ask_of_any_year,
     ask_of_the_month,
+    count_rows,
     each_compared,
     measure_as_said,
     nothing_as_null,
@@ -184,7 +185,7 @@ class SqlWriter:
         said_then = said_time(question)
         nothing_as_null(statement, self.values)
         if said_then is not None:
-            statement.count_rows(query, lexicon)
+            count_rows(statement, query, lexicon)
         for select in statement.sides:
             with_left_out_values(select, links)
             ask_of_any_year(select, query)
