@@ -40,25 +40,25 @@ class Comparison:
     @property
     def finds_names(self) -> bool:
         """Whether it keeps the rows of the names that it has."""
-        return self.is_name and isinstance(self.node, exp.EQ | exp.In) and not self.is_negated
-
-    @property
-    def is_negated(self) -> bool:
-        """Whether NOT stands before it."""
-        around = self.node.parent
-        while isinstance(around, exp.Paren):
-            around = around.parent
-        return isinstance(around, exp.Not)
+        return self.is_name and isinstance(self.node, exp.EQ | exp.In) and not is_negated(self.node)
 
     @property
     def words(self) -> str:
         """The comparison in words: `length over 20`."""
         if isinstance(self.node, exp.Is):
-            return f"{'with' if self.is_negated else 'without'} {self.key.words}"
+            return f"{'with' if is_negated(self.node) else 'without'} {self.key.words}"
         between = (_BETWEEN_DATES if self.key.kind == "date" else _BETWEEN).get(type(self.node), "")
         joining = " to " if isinstance(self.node, exp.Between) else " or "
         values = joining.join(str(one.this).strip("%").removesuffix("-") for one in self.literals)
-        return f"{self.key.words} {'not ' if self.is_negated else between}{values}"
+        return f"{self.key.words} {'not ' if is_negated(self.node) else between}{values}"
+
+
+def is_negated(condition: exp.Expr) -> bool:
+    """Whether NOT stands before a condition, in parentheses or not."""
+    around = condition.parent
+    while isinstance(around, exp.Paren):
+        around = around.parent
+    return isinstance(around, exp.Not)
 
 
 def place_of(column: exp.Column, functions: Mapping[str, Function]) -> tuple[Function, Key] | None:

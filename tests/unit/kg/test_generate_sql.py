@@ -155,6 +155,12 @@ def test_a_select_is_laid_out_as_its_writer_likes(executor: Executor) -> None:
     assert [one.value for one in counts] == [6, 4]
 
 
+@pytest.mark.parametrize("beside", ["title NOT IN ({})", "NOT title IN ({})", "NOT (title IN ({}))"])
+def test_no_value_is_beside_an_unknown_one(executor: Executor, beside: str) -> None:
+    program = program_of(executor, f"SELECT title FROM book WHERE {beside.format('SELECT book FROM loan')}")  # noqa: S608
+    assert "FROM loan WHERE NOT book IS NULL" in program
+
+
 def test_two_selects_settle_a_comparison(executor: Executor) -> None:
     program = "\n".join(f"SELECT price FROM book WHERE title = '{title}'" for title in ("By Night", "Short Cuts"))  # noqa: S608
     outcomes = executor.execute(program, domain=DOMAIN, query_time=ASKED, seconds=5.0)

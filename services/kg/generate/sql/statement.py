@@ -7,7 +7,7 @@ from itertools import permutations
 
 from sqlglot import exp
 
-from services.kg.comparisons import Comparison, comparisons, place_of, tables_of
+from services.kg.comparisons import Comparison, comparisons, is_negated, place_of, tables_of
 from services.kg.errors import ParseError
 from services.kg.generate.rules.roles import subject_of
 from services.kg.generate.sql.tables import Tables, role_of, shared_roles_of
@@ -229,7 +229,7 @@ class Statement:
         for beside in list(self.tree.find_all(exp.In)):
             # No value is beside an unknown one NOT IN anything.
             inner = beside.args.get("query")
-            if isinstance(beside.parent, exp.Not) and inner is not None:
+            if is_negated(beside) and inner is not None:
                 rows = inner.this if isinstance(inner, exp.Subquery) else inner
                 if isinstance(rows, exp.Select) and isinstance(rows.expressions[0], exp.Column):
                     known = exp.Not(this=exp.Is(this=rows.expressions[0].copy(), expression=exp.Null()))
