@@ -13,12 +13,12 @@ from services.kg.generate.rules.lexicon import Lexicon
 from services.kg.outcome import Outcome
 from services.kg.settle.facts import fact_of
 from services.kg.settle.rules import RULES, listed
-from services.kg.settle.stated import affirmed, chosen, stated
+from services.kg.settle.stated import affirmed, chosen, looked_up, stated
 from services.kg.settle.wording import NEGATED, Wording
 
 __all__ = ["settle"]
 # What a model's SELECT settles, by the rule's name.
-_OF_SELECTS = (("yes or no", affirmed), ("comparison", chosen))
+_OF_SELECTS = (("yes or no", affirmed), ("comparison", chosen), ("value", looked_up))
 
 
 def settle(

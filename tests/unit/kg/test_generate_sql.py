@@ -199,6 +199,24 @@ def test_two_selects_settle_a_comparison(executor: Executor) -> None:
             "Di Vellum",
         ),
         ("who wrote most?", "SELECT author FROM book GROUP BY author ORDER BY COUNT(*) DESC LIMIT 1", None),
+        ("what does By Night cost?", "SELECT price FROM book WHERE title = 'By Night'", "$7.00"),
+        (
+            "where is the author of By Night from?",
+            "SELECT country FROM author WHERE name IN (SELECT author FROM book WHERE title = 'By Night')",
+            "Peru",
+        ),
+        ("when was Cy Page born?", "SELECT born FROM author WHERE name = 'Cy Page'", "1950-06-30"),
+        ("how old is Cy Page?", "SELECT born FROM author WHERE name = 'Cy Page'", None),
+        ("what does By Night cost, and who wrote it?", "SELECT price FROM book WHERE title = 'By Night'", None),
+        ("does By Night cost 7?", "SELECT price FROM book WHERE title = 'By Night'", None),
+        # What costs so much is not named.
+        ("what does the lightest one cost?", "SELECT price FROM book WHERE weight = 0.2", None),
+        ("what do books of Cy Page cost?", "SELECT price FROM book WHERE author = 'Cy Page' AND price < 10", None),
+        (
+            "what is Di Vellum's dearest?",
+            "SELECT title FROM book WHERE author = 'Cy Page' ORDER BY price LIMIT 1",
+            None,
+        ),
         ("is By Night in print, and how dear?", "SELECT in_print, price FROM book WHERE title = 'By Night'", None),
     ],
 )

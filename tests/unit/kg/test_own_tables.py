@@ -13,10 +13,12 @@ from services.kg.definition.domain import read_catalogue
 from services.kg.domains import CATALOGUE
 from services.kg.entities import NameIndex
 from services.kg.execute import Executor
+from services.kg.generate.sql.statement import Statement
 from services.kg.load import load
 from services.kg.load.errors import BadMapping, LoadError
 from services.kg.load.files import header, records
 from services.kg.outcome import Outcome
+from services.kg.selects import parse_select
 from services.kg.store.engine import open_store
 from services.kg.verbalize import grouped
 from tests.unit.kg.test_general import NOW, DraftedDomain, drafted
@@ -404,3 +406,20 @@ def test_long_headers_that_begin_alike_have_names_of_their_own() -> None:
     headers = [f"How satisfied were you with the following aspects of our service: {one}" for one in ("a", "b", "c")]
     names = [column.name for column in read_columns(headers, [["1", "2", "3"]])]
     assert len(set(names)) == 3
+
+
+DIG = {
+    "people.csv": "id,name,university\n1,Ada Quill,Bergen\n2,Bo Reed,Leipzig\n3,Cy Page,Lund\n",
+    "trenches.csv": "trench,trench_name,period,supervisor_id\nT1,North Gate,Iron Age,2\nT2,Granary,Roman,3\n",
+    "finds.csv": "find_no,find_name,trench,found_by,lent_to\nF1,Ram cup,T1,1,Lund\nF2,Pin,T2,1,\nF3,Axe,T1,2,Bergen\n",
+    "samples.csv": "sample_id,trench,taken_by,lab\nKH-1,T1,1,Poznan\nKH-2,T2,1,Poznan\nKH-3,T1,2,Kiel\n",
+}
+
+
+def test_a_fact_of_what_a_row_names_is_not_that_of_what_its_other_names_name(tmp_path: Path) -> None:
+    with team(tmp_path, DIG) as dig:
+        domain = dig.executor.catalogue.domains["team"]
+        told = Statement(parse_select("SELECT university FROM find WHERE find_name = 'Ram cup'"), domain)
+        assert run(dig, told.sql(NOW.date())) == ["Bergen"]
+        # Nobody asks for the trench that its taker supervises.
+        assert "taken_by" not in dig.program("What is the period of the trench sample KH-1 was taken in?")

@@ -45,6 +45,9 @@ def _hops(lexicon: Lexicon, tokens: Tokens, first: Function, second: Function, v
         parameter = next((one for one in second.parameters if key.entity in one.entities), None)
         if parameter is None or not tokens.names():
             continue
+        if not Roles(lexicon, second, tokens.copy(), values).says(parameter):
+            # The trench of a sample is not what its taker supervises.
+            continue
         before = Roles(lexicon, first, tokens.copy(), values)
         names = before.bind()
         if names is None or (before.primary and before.subject == key and before.primary.name in names):

@@ -77,7 +77,7 @@ class Roles:
         """What asks for a key or facet, as the domain's words say."""
         return self.lexicon.key(self.function.name, key)
 
-    def _says(self, parameter: Parameter) -> bool:
+    def says(self, parameter: Parameter) -> bool:
         """Whether the question may mean this parameter: whom a project is led by only where it says "lead"."""
         nouns = [noun for kind in parameter.entities for noun in self.lexicon.nouns(kind)]
         # The host of rows whose hosts are called by their hostname.
@@ -319,7 +319,7 @@ class Roles:
                 if above in {one.name for one in parameters}:
                     names.setdefault(above, []).append(spots[0].text)
                 continue
-            candidates = [one for one in parameters if self._says(one)]
+            candidates = [one for one in parameters if self.says(one)]
             takers = [(one, spot) for one in candidates for spot in spots if spot.kind in one.entities]
             apposed = [(one, spot) for one, spot in takers if self._apposed(place, spot.kind)]
             free = [(one, spot) for one, spot in apposed or takers if one.name not in names or one is self.primary]

@@ -18,7 +18,9 @@ _OF_LATE = re.compile(
     r"\b(?:(?:this|last|past) (?:year|quarter|month|week)|today|yesterday|so far|currently)\b", re.IGNORECASE
 )
 # The things themselves are asked for.
-_ASKED = re.compile(r"\b(?:how many|which|what|list|all|any|(?:number|list) of)\s+(?:\w+\s+)?$", re.IGNORECASE)
+_ASKED = re.compile(
+    r"\b(?:how many|which|what|list|all|any|(?:number|list) of)\s+(?:of (?:the|our)\s+|\w+\s+)?$", re.IGNORECASE
+)
 
 
 def chars_known(query: str, links: Sequence[Link], lexicon: Lexicon) -> int:

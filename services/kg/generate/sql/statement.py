@@ -180,9 +180,14 @@ class Statement:
         if not _counts_rows(select):
             pairs += [*((other, own) for other in others), *permutations(others, 2)]
         told = [*select.expressions, *filter(None, (select.args.get("order"), select.args.get("group")))]
-        if sum(self._leads(then, own, conditions, told) for then in others) > 1:
-            # A pet's owner and its vet both have a phone.
-            return False
+        leads = [then for then in others if self._leads(then, own, conditions, told)]
+        if len(leads) > 1:
+            # The institution of a find is its finder's, and not that of its trench's supervisor; but a pet's owner and
+            # its vet both have a phone.
+            leads = [then for then in leads if all(_is_of(then, one) for one in told)]
+            if len(leads) != 1:
+                return False
+            pairs = [(leads[0], own)]
         for then, first in pairs:
             if (between := _roles_between(then, first)) is None:
                 continue

@@ -147,6 +147,8 @@ SETTLED: list[tuple[str, tuple[Outcome, ...], str]] = [
     ("who had fewer losses in 2019: harbor gulls or hill bears?", LOSSES, "harbor gulls"),
     ("which stock closed higher yesterday, zqa or zqb?", CLOSED, "zqb"),
     ("which one had the lower trading volume on the last trading day, zqa or zqb?", VOLUMES, "zqa"),
+    ("was ada moss or ben ito born first?", (ADA, BEN), "ada moss"),
+    ("which of our films goes longer, tin harbour or salt road?", LENGTHS, "salt road"),
     # Yes or no
     ("is ada moss older than ben ito?", (ADA, BEN), "yes"),
     ("is ben ito older than ada moss?", (BEN, ADA), "no"),
@@ -238,6 +240,7 @@ UNSETTLED: list[tuple[str, tuple[Outcome, ...]]] = [
     ("who is taller, ada moss or ben ito?", (ADA, BEN)),
     (FILM, (film("tin harbour", "length", "long"), film("salt road", "length", 1))),
     ("which stock closed higher yesterday, zqa or zqb?", (price("zqa", "close", 4.1), price("zqb", "open", 4.2))),
+    ("was ada moss or ben ito older than cy dahl?", (ADA, BEN)),
     # No direction, or two
     ("who is it, ada moss or ben ito, by age?", (ADA, BEN)),
     ("which has more or fewer oscars, ada moss or ben ito?", (oscars("ada moss", (1999, "A")), oscars("ben ito"))),
