@@ -1,11 +1,14 @@
 """Comparisons of a SELECT: what it keeps of its tables' rows, in words."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import permutations
 
 from sqlglot import exp
 
 from services.kg.language.catalogue import Function, Key
+from services.kit.text.vocabulary import MONTH_NAMES
 
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.In, exp.Is, exp.Like, exp.Between)
 # What stands between a key's words and a value in a text.
@@ -16,6 +19,7 @@ _BETWEEN: Mapping[type[exp.Expr], str] = {
     exp.LT: "under ",
     exp.LTE: "up to ",
 }
+_PERIOD = re.compile(r"\d{4}(?:-(?:0[1-9]|1[0-2]))?")
 _BETWEEN_DATES = {**_BETWEEN, exp.GT: "after ", exp.LT: "before "}
 
 
@@ -51,6 +55,33 @@ class Comparison:
         joining = " to " if isinstance(self.node, exp.Between) else " or "
         values = joining.join(str(one.this).strip("%").removesuffix("-") for one in self.literals)
         return f"{self.key.words} {'not ' if is_negated(self.node) else between}{values}"
+
+
+def in_words(compared: Sequence[Comparison]) -> Iterator[str]:
+    """Comparisons in words; a first day and the one behind the last as the month or year that they bound."""
+    spans: dict[int, str] = {}
+    ends: set[int] = set()
+    for first, last in permutations(compared, 2):
+        if first.key is last.key and (span := _span(first, last)):
+            spans[id(first)] = span
+            ends.add(id(last))
+    for one in compared:
+        if id(one) not in ends:
+            yield f"{one.key.words} in {spans[id(one)]}" if id(one) in spans else one.words
+
+
+def _span(first: Comparison, last: Comparison) -> str:
+    """The month or year from one day on and before another one; empty where they bound no such."""
+    is_pair = isinstance(first.node, exp.GTE) and isinstance(last.node, exp.LT)
+    if not is_pair or first.key.kind != "date" or is_negated(first.node) or is_negated(last.node):
+        return ""
+    (start,), (end,) = first.texts or ("",), last.texts or ("",)
+    if not (_PERIOD.fullmatch(start) and _PERIOD.fullmatch(end)):
+        return ""
+    year, month = int(start[:4]), int(start[5:7] or 0)
+    if start[5:] and end == (f"{year}-{month + 1:02}" if month < len(MONTH_NAMES) else f"{year + 1}-01"):
+        return f"{MONTH_NAMES[month - 1].title()} {year}"
+    return start if not month and end == str(year + 1) else ""
 
 
 def is_negated(condition: exp.Expr) -> bool:

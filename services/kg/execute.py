@@ -10,6 +10,7 @@ from sqlalchemy import ColumnElement, Connection, Engine, func, or_, select
 from sqlalchemy.exc import DBAPIError
 
 from proto.kg import KgStatus
+from services.kg.comparisons import in_words
 from services.kg.compile import MAX_ROWS, Compiler
 from services.kg.entities import NameIndex
 from services.kg.errors import ExecutionTimeout, KgError, ParseError
@@ -147,8 +148,7 @@ class _Run:
             if one.finds_names:
                 named = (Entity(text, one.key.entity, (), text, 1.0, OF_SELECT) for text in one.texts)
                 self._findings.entities += named
-            else:
-                self._findings.conditions.append(one.words)
+        self._findings.conditions += in_words([one for one in selection.comparisons if not one.finds_names])
         if selection.ranked:
             self._findings.conditions.append(selection.ranked)
         if selection.once:

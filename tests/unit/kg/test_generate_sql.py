@@ -307,6 +307,15 @@ def test_cells_that_share_items_are_lists(cells: list[str], items: list[str]) ->
             "SELECT COUNT(*) FROM book WHERE genre IS NULL AND NOT (price IS NULL)",
             "Number of books (without genre, with price): 0.",
         ),
+        ("SELECT name FROM author WHERE born >= '1901' AND born < '1902'", "Name: Bo Reed (born in 1901)."),
+        (
+            "SELECT country FROM author WHERE born >= '1815-12' AND born < '1816-01'",
+            "The country of Ada Quill (born in December 1815) is Norway.",
+        ),
+        (
+            "SELECT country FROM author WHERE born >= '1901-01' AND born < '1902-03'",
+            "The country of Bo Reed (born from 1901-01, born before 1902-03) is Norway.",
+        ),
         (
             "SELECT country FROM author ORDER BY born LIMIT 1",
             "The country of Ada Quill (earliest born) is Norway. The born of Ada Quill is 1815-12-10.",
