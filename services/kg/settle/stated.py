@@ -29,6 +29,8 @@ _EITHER = re.compile(r"\b(?:who|which)\b.*\bor\b")
 # What a SELECT that looks one value up is made of; all else orders, computes, or keeps rows by more than their names.
 _LOOKS_UP = (exp.Select, exp.From, exp.Table, exp.Where, exp.And, exp.Paren, exp.EQ, exp.In, exp.Subquery)
 _SAYS = (exp.Column, exp.Identifier, exp.Literal, exp.Lower)
+# What asks for a span of time.
+_SPAN = re.compile(r"\bhow (?:old|long|many|much)\b")
 # What asks for another thing as well.
 _BOTH = re.compile(r"\band (?:who|whose|which|what|when|where|why|how)\b")
 # What asks for more than one day.
@@ -131,7 +133,7 @@ def _text_of(values: Sequence[Scalar], key: Key, query: str, outcomes: Sequence[
     """Values of a key as a text; None where they do not tell what is asked for."""
     if None in values:
         return None
-    if key.kind == "date" and (query.startswith("how old") or (len(values) > 1 and not _SEVERAL.search(query))):
+    if key.kind == "date" and (_SPAN.search(query) or (len(values) > 1 and not _SEVERAL.search(query))):
         # An age is no day, and which of several days is asked for nobody knows: "what day do we deliver to it".
         return None
     named = {entity.surface for one in outcomes for entity in one.entities}

@@ -207,6 +207,7 @@ def test_two_selects_settle_a_comparison(executor: Executor) -> None:
         ),
         ("when was Cy Page born?", "SELECT born FROM author WHERE name = 'Cy Page'", "1950-06-30"),
         ("how old is Cy Page?", "SELECT born FROM author WHERE name = 'Cy Page'", None),
+        ("for how long has Cy Page lived?", "SELECT born FROM author WHERE name = 'Cy Page'", None),
         ("what does By Night cost, and who wrote it?", "SELECT price FROM book WHERE title = 'By Night'", None),
         ("does By Night cost 7?", "SELECT price FROM book WHERE title = 'By Night'", None),
         # What costs so much is not named.
