@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any, TypeAlias
 
 from services.kg.generate.rules.inflection import degrees
-from services.kg.generate.rules.lexicon import Lexicon, catalogue_words
+from services.kg.generate.rules.lexicon import Lexicon, catalogue_words, verbs_of
 from services.kg.generate.rules.phrases import compiled, vocabulary
 from services.kg.generate.rules.words import KeyWords, Total
 from services.kg.language.catalogue import NUMERIC, Function
@@ -228,6 +228,7 @@ def _of(lexicon: Lexicon, function: Function, phrases: tuple[str, ...], words: K
     unit = words.currency or ("$" if money else "") or (key.unit if key is not None else "")
     more = vocabulary(f"={form}" for one in words.more for form in degrees(one))
     less = vocabulary(f"={form}" for one in words.less for form in degrees(one))
-    known = vocabulary((*phrases, *words.also, *own.also, *nouns, *lexicon.words.fillers, unit)) | more | less
+    verbs = verbs_of(key.words) if key is not None else ()
+    known = vocabulary((*phrases, *verbs, *words.also, *own.also, *nouns, *lexicon.words.fillers, unit)) | more | less
     currency, birth = bool(words.currency) or money, key is not None and key.spell == "age"
     return Measure(compiled(tuple(dict.fromkeys(phrases))), known, more, less, unit, currency, birth)

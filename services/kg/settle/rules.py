@@ -26,6 +26,8 @@ _AVERAGE = re.compile(r"\b(?:average|mean)\b")
 _TOTAL = re.compile(r"\b(?:total|sum|combined|altogether|overall|how many|how much)\b")
 # Two names, of which one is asked for: was the lake or the tower closed first.
 _EITHER = re.compile(r"\| or (?:the )?\|")
+_THAN = re.compile(r"\bthan\b")
+_SOONER = re.compile(r"\b(?:than|before|after)\b")
 _ROWS_THAT_DIFFER = re.compile(r"where\((?P<sign>gt|lt)\((?P<key>\w+), \w+\)\)")
 
 
@@ -51,13 +53,13 @@ def yes_or_no(wording: Wording) -> str | None:
         return None
     if len(wording.facts) == 1:
         return _against_number(wording)
-    if len(wording.facts) != 2 or not wording.alike or "than" not in wording.words or " or " in wording.rest:
+    if len(wording.facts) != 2 or not wording.alike or " or " in wording.rest:
         return None
     left, right = wording.facts
-    than = [match.start() for match in re.finditer(r"\bthan\b", wording.query)]
-    if len(than) != 1 or not left.at < than[0] < right.at:
+    than = list((_SOONER if wording.dated else _THAN).finditer(wording.query))
+    if len(than) != 1 or not left.at < than[0].start() < right.at:
         return None
-    direction = wording.direction()
+    direction = {"before": -1, "after": 1}.get(than[0][0]) or wording.direction()
     if not direction:
         return None
     first, second = _rank(left.value), _rank(right.value)

@@ -76,6 +76,8 @@ class Wording:
         bound = BOUND.search(self.rest)
         if bound and len(self.facts) == 1:
             unknown -= set(_WORD.findall(bound[0]))
+        if len(self.facts) > 1 and self.dated:
+            unknown -= {"before", "after"}
         if self.windowed:
             unknown = {word for word in unknown - vocabulary("times") if not _DATED.fullmatch(word)}
         return unknown

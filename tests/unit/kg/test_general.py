@@ -126,6 +126,23 @@ def test_what_rules_look_up_by_all_words_is_the_answer(drafts: Drafts, question:
     assert drafts("library").settled(question) == answer
 
 
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("Did Mira Holt start before Odo Pell?", "yes"),
+        ("Was Odo Pell hired after Pia Ross?", "no"),
+        ("Was Aquila acquired later than Cygnet?", "no"),
+        ("Who started first, Mira Holt or Pia Ross?", "Mira Holt"),
+        ("Which of them was acquired earlier, Aquila or Cygnet?", "Aquila"),
+        ("Has Mira Holt worked here longer than Odo Pell?", "yes"),
+        ("What happened to Aquila before Cygnet was acquired?", ""),
+        ("Where did Mira Holt start before Odo Pell?", ""),
+    ],
+)
+def test_of_two_days_one_is_before_the_other(drafts: Drafts, question: str, answer: str) -> None:
+    assert drafts("observatory").settled(question) == answer
+
+
 def test_a_facet_refuses_what_its_function_does_not_take(drafts: Drafts) -> None:
     program = 'get_office_team("Tools")["employees"]\nget_office_team(None, "Una Marsh")["employees"]'
     executor = drafts("office").executor

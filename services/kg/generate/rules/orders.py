@@ -5,7 +5,7 @@ from itertools import product
 
 from services.kg.generate.rules.answers import is_deed
 from services.kg.generate.rules.inflection import degrees
-from services.kg.generate.rules.interrogatives import DOES, asks_when
+from services.kg.generate.rules.interrogatives import DOES, WHETHER, asks_when
 from services.kg.generate.rules.roles import Roles
 from services.kg.generate.rules.tokens import Mention, Range, Superlative, apart
 from services.kg.generate.rules.words import english
@@ -146,7 +146,21 @@ def comparative(roles: Roles) -> tuple[str, ...]:
         if (measure := _measure(roles, place)) is not None:
             roles.tokens.take(place, measure.place)
             return (measure.key,)
-    return ()
+    return _sooner(roles)
+
+
+def _sooner(roles: Roles) -> tuple[str, ...]:
+    """The only date that is spoken of, where names are compared by it: "did Ann start before Ben"; else none."""
+    keys = {one.key for one in roles.mentions if one.key in roles.dated}
+    places = roles.tokens.find(english().sooner)
+    if roles.tokens.word(0) in WHETHER:
+        ends = [one.end for one in roles.tokens.names()]
+        around = roles.tokens.find(("before", "after"))
+        places += [one for one in around if min(ends) <= one.first < max(ends)]
+    if len(keys) != 1 or not places:
+        return ()
+    roles.tokens.take(places[0])
+    return tuple(keys)
 
 
 def comparatives(roles: Roles, *, more: bool) -> dict[str, tuple[str, ...]]:

@@ -115,7 +115,7 @@ class Reader:
         average = averaged(roles) or reckoned(roles)
         targets, counted = self._targets(counting)
         targets = targets or answers.amount_of_link(roles, names) or answers.superior_key(roles, names)
-        targets = average or answers.for_question_word(roles, targets, named=bool(subjects))
+        targets = average or answers.for_question_word(roles, targets, named=bool(subjects) and not measures)
         ordered = [order.key] if order else list(measures)
         roles.take_idle([*(one.key for one in targets), *ordered, *names, roles.subject.name])
         aggregate = total(roles, targets) if order is None else None

@@ -114,12 +114,13 @@ class Roles:
         # The code of "violation codes" is what the rows are called.
         larger = self.tokens.find(self.nouns)
         within = [one for one in mentions if any(one != noun and one.within(noun) for noun in larger)]
+        # "How much per day" asks for no number of days.
+        within += [one for one in mentions if self.tokens.word_before(one) == "per" and self.numeric(mentions[one])]
         return [mentions[place] for place in apart(mentions.keys() - set(within))]
 
     def numeric(self, mention: Mention) -> bool:
         """Whether a key of numbers is mentioned."""
-        key = self.key_of(mention)
-        return key is not None and key.kind in NUMERIC
+        return (key := self.key_of(mention)) is not None and key.kind in NUMERIC
 
     # Values
 
@@ -384,9 +385,8 @@ class Roles:
         """Read nouns that only say what kind of thing a name is."""
         kinds = {kind for one in self.function.parameters if one.name in names for kind in one.entities}
         for kind in kinds:
-            for noun in self.tokens.find(self.lexicon.nouns(kind)):
-                if any(self._joined(noun, place) for place in self.tokens.names()):
-                    self.tokens.take(noun)
+            nouns = self.tokens.find(self.lexicon.nouns(kind))
+            self.tokens.take(*(one for one in nouns if any(self._joined(one, name) for name in self.tokens.names())))
 
     def _counted_noun(self, name: str) -> tuple[str, ...]:
         """The noun that a key counts, as the only phrase: airports of "number of airports"; else none."""

@@ -266,6 +266,7 @@ class English(Part):
     every: Phrases
     greatest: Phrases
     least: Phrases
+    sooner: Phrases
     greater: Phrases
     lesser: Phrases
     difference: Phrases
