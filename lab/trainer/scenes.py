@@ -26,6 +26,8 @@ _FOLDER = files("lab.trainer") / "data" / "scenes"
 # Of all pairs, as with dense passages.
 KIND = "scene"
 FITTED, TAUGHT = _FOLDER / "fitted.jsonl", _FOLDER / "taught.jsonl"
+# An organisation's rules, each with two questions whose answer is yes, two no, and two that they leave open.
+WHETHER = _FOLDER / "whether.jsonl"
 
 
 class Question(BaseModel):

@@ -39,6 +39,10 @@ def synthesise(
     scene_share: Annotated[
         float, typer.Option(min=0, max=1, help="Of the examples so many are about scenes, as far as those reach.")
     ] = 0.0,
+    whether_share: Annotated[
+        float,
+        typer.Option(min=0, max=1, help="Of the examples so many ask for yes or no, as far as those scenes reach."),
+    ] = 0.0,
     shard: ShardOption = "",
 ) -> None:
     """Make up questions with facts, answers and programs to learn from; none of them comes from a benchmark."""
@@ -54,17 +58,19 @@ def synthesise(
         raise typer.BadParameter("is for --task answer", param_hint="--prose")
     if prose and domain:
         raise typer.BadParameter("is of no domain", param_hint="--prose")
-    for option, wanted in (("--near-share", near_share), ("--scene-share", scene_share)):
+    written = (("--near-share", near_share), ("--scene-share", scene_share), ("--whether-share", whether_share))
+    for option, wanted in written:
         if wanted and (task != "answer" or domain):
             raise typer.BadParameter("is for --task answer, and of no domain", param_hint=option)
-    if near_share + scene_share + (prose_share if prose else 0) > 1:
+    if near_share + scene_share + whether_share + (prose_share if prose else 0) > 1:
         raise typer.BadParameter("the shares are more than all", param_hint="--scene-share")
     share = parse_shard(shard)
     # Where the domains are, which the generators read again.
     settings_of(KgSettings)
     with ends(problem=(BadDataset, BadLabels)):
         labelling.allowed([prose] if prose else [], settings_of(EvaluatorSettings).eval_data)
-        shares = {"prose_share": prose_share, "near_share": near_share, "scene_share": scene_share}
+        shares = {"prose_share": prose_share, "near_share": near_share}
+        shares |= {"scene_share": scene_share, "whether_share": whether_share}
         source = examples(task, show or count, seed, share, domain=domain, prose=prose, **shares)
         if show:
             for example in source:

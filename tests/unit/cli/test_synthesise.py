@@ -7,6 +7,7 @@ import json
 import os
 import re
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
@@ -138,7 +139,7 @@ def test_a_seed_makes_one_file(tmp_path: Path) -> None:
         (("--task", "kg-api", "--prose", "prose.jsonl"), "--prose"),
         *(
             ((share, "0.5", *options), "no domain")
-            for share in ("--near-share", "--scene-share")
+            for share in ("--near-share", "--scene-share", "--whether-share")
             for options in (("--task", "kg-api"), ("--domain", "movie"))
         ),
         (("--near-share", "0.6", "--scene-share", "0.5"), "more than all"),
@@ -244,6 +245,11 @@ def test_shares_that_round_up_are_all_and_no_more() -> None:
     rendered = list(examples("answer", 3, 3, near_share=0.5, scene_share=0.5))
     assert [example.source for example in rendered].count("near:3") == 2
     assert len(rendered) == 3
+
+
+def test_questions_about_rules_are_answered_yes_no_or_not_at_all() -> None:
+    rendered = list(examples("answer", 60, 3, whether_share=1.0))
+    assert Counter(example.completion for example in rendered) == {"yes": 20, "no": 20, "i don't know": 20}
 
 
 def test_nothing_is_measured_by_the_prose_that_is_taught(

@@ -6,6 +6,7 @@ All questions on one passage, article or scene come with the same texts, so that
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from importlib.resources.abc import Traversable
 from itertools import groupby
 from operator import attrgetter
 
@@ -58,10 +59,10 @@ def _on(phrasing: Phrasing, parts: Sequence[Passage], others: Sequence[Passage])
         )
 
 
-def about_scenes(count: int, seed: int) -> list[Record]:
-    """So many records, or as many as the scenes that are taught have questions; the same for the same seed."""
+def about_scenes(count: int, seed: int, file: Traversable = scenes.TAUGHT) -> list[Record]:
+    """So many records, or as many as the scenes of a set have questions; the same for the same seed."""
     phrasing = Phrasing(random.Random(f"scenes:{seed}"))  # noqa: S311 - reproducible, not secret
-    taught = scenes.scenes(scenes.TAUGHT)
+    taught = scenes.scenes(file)
     records: list[Record] = []
     for scene in phrasing.some(taught, len(taught)):
         contexts = phrasing.some(scene.contexts, len(scene.contexts))

@@ -29,8 +29,16 @@ def test_each_scene_answers_about_half_of_its_questions(file: Traversable) -> No
     assert min(Counter(scene.domain for scene in all_scenes).values()) > 0.08 * len(all_scenes)
 
 
-def test_what_is_taught_is_not_fitted_on() -> None:
-    taught, fitted = scenes.scenes(scenes.TAUGHT), scenes.scenes()
+def test_of_questions_for_yes_or_no_each_answer_is_a_third() -> None:
+    for scene in scenes.scenes(scenes.WHETHER):
+        answers = Counter(question.answer for question in scene.questions)
+        assert answers == {"yes": 2, "no": 2, "": 2}, scene.id
+        assert len(scene.contexts) == 3
+
+
+@pytest.mark.parametrize("file", [scenes.TAUGHT, scenes.WHETHER], ids=["taught", "whether"])
+def test_what_is_taught_is_not_fitted_on(file: Traversable) -> None:
+    taught, fitted = scenes.scenes(file), scenes.scenes()
     for told in ("contexts", "questions"):
         assert not {one for scene in taught for one in getattr(scene, told)} & {
             one for scene in fitted for one in getattr(scene, told)
