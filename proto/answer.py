@@ -233,6 +233,9 @@ class AnswerResponse(Contract):
     timings: dict[str, StageTiming] = Field(default_factory=dict, description="Stage to where its time went.")
     usage: Usage = Field(default_factory=Usage, description="Calls and tokens at the generator.")
     strategy: str = Field(description="The strategy that answered.")
+    generator: str = Field(
+        "", description="MODEL, or MODEL+ADAPTER, whose reply this is; empty where it is a rule's or the reader's."
+    )
     request_id: str = Field("", description="To find the request in the logs.")
     interaction_id: str = Field("", description="As it was sent.")
     trace: Trace | None = Field(None, description="How the answer came about, when `trace` was asked for.")

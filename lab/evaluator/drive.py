@@ -142,6 +142,7 @@ async def ask(item: Item, mesh: MeshClient, cutter: TokenCutter, asking: Asking)
         confidence=response.confidence,
         source=response.source,
         strategy=response.strategy,
+        generator=response.generator,
         citations=len(response.citations),
         citation_scores=tuple(round(citation.score, 5) for citation in response.citations),
         shown=_passages(response) if asking.keep_contexts else (),

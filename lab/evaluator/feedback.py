@@ -60,6 +60,7 @@ def _prediction(line: Judged) -> Prediction:
         confidence=line.confidence,
         source=line.source,
         strategy=line.strategy,
+        generator=line.generator,
         classification=line.classification,
         signals=line.signals,
     )

@@ -68,6 +68,7 @@ class Prediction(Stored):
     confidence: float = 0.0
     source: str = ""
     strategy: str = ""
+    generator: str = ""
     citations: int = 0
     citation_scores: tuple[float, ...] = ()
     shown: tuple[Passage, ...] = ()

@@ -129,12 +129,13 @@ def _own(
     from services.gateway.confidence import DOMAINS, RANKS, RELEVANCE, SIGNALS
 
     with ends(problem=(EvaluatorError, OSError, ValueError)):
+        model = generator
         if not (generator or ablate):
             model = _only_model(folders, may_be_unknown=bool(to))
             # A file that is named here is called as the generator.
             generator = "" if to else model
         # A question of several runs has an answer in each, and a judgement of each.
-        runs = [_judged(folder) for folder in folders]
+        runs = [_judged(folder, model) for folder in folders]
         if ablate:
             _ablate(fitting.table([pair for run in runs for pair in generic.ranked(run)]), report)
             return b""
@@ -148,7 +149,7 @@ def _own(
         fitted = fitting.fit(data)
         both = fitting.halves(data)
         others = [(folder, fitting.beside(both, _judged(folder))) for folder in compared]
-        elsewhere = [(folder, fitting.apply(fitted, fitting.table(_judged(folder)))) for folder in apply_to]
+        elsewhere = [(folder, fitting.apply(fitted, fitting.table(_judged(folder, model)))) for folder in apply_to]
     rows = [
         (*name, _lines(half.fitted), *_numbers(half.earned))
         for name, half in zip((("one half", "the other"), ("the other", "the one")), both, strict=True)
@@ -265,17 +266,20 @@ def _show_cautions(fitted: "Fitted", data: "Table") -> None:
     show_table(heads, rows)
 
 
-def _judged(folder: Path) -> "list[tuple[Prediction, Judgement]]":
+def _judged(folder: Path, generator: str = "") -> "list[tuple[Prediction, Judgement]]":
+    """A run's judged predictions; where some name the generator as theirs, those alone: an adapter may answer some."""
     from lab.evaluator import runs
     from lab.evaluator.feedback import PEOPLE
     from lab.evaluator.store import RunFolder
+    from services.gateway.confidence import name_of
 
     target = RunFolder(folder)
     predictions = runs.read(target, warn).predictions
     # A person knows better than a rule, which needs a gold answer.
     judge = PEOPLE if target.judgements_file(PEOPLE).exists() else "rules"
     verdicts = runs.verdicts(target, predictions, judge)
-    return [(line, verdicts[line.id]) for line in predictions if line.id in verdicts]
+    own = [line for line in predictions if generator and line.generator == name_of(generator)] or predictions
+    return [(line, verdicts[line.id]) for line in own if line.id in verdicts]
 
 
 def _only_model(folders: Sequence[Path], *, may_be_unknown: bool = False) -> str:

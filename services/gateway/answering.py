@@ -58,6 +58,7 @@ async def answer(
         timings=run.timings,
         usage=run.usage,
         strategy=strategy.name,
+        generator=draft.generator,
         request_id=request_id(),
         interaction_id=request.interaction_id,
         trace=recorder.trace() if recorder else None,

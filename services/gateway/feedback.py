@@ -75,7 +75,7 @@ class Feedback:
         answer = Judged(
             query=response.query or request.query,
             query_time=asked_at.isoformat(timespec="seconds"),
-            generator=generator,
+            generator=response.generator or generator,
             id=response.request_id,
             **response.model_dump(include={"answer", "kind", "confidence", "source", "strategy", "signals"}),
             classification=response.classification,

@@ -29,6 +29,7 @@ class Draft:
 
     Args:
         candidates: spans of `evidence`, for an abstention to show.
+        generator: MODEL or MODEL+ADAPTER that replied; empty where none did.
     """
 
     answer: str = UNKNOWN
@@ -37,6 +38,7 @@ class Draft:
     source: AnswerSource = "none"
     evidence: tuple[Evidence, ...] = ()
     candidates: tuple[Candidate, ...] = ()
+    generator: str = ""
 
 
 @dataclass(slots=True)

@@ -71,6 +71,9 @@ class GatewaySettings(KitSettings, MeshUrls):
     db3_public_data: bool = False
     # LoRA adapter of the web answer; the base model answers where the generator has none of that name.
     web_answer_adapter: str = "answer"
+    # LoRA adapter of `adaptive` where passages are asked for yes or no; that of the web answer where the generator has
+    # none of this name.
+    yes_no_adapter: str = "yes-no"
     # Off where every answer is wanted, whatever its probability; a request may say so for itself (`every_answer`).
     abstain: bool = True
     # How dear a wrong answer is: low, balanced and high are 0.5, 1 and 2 right ones; the dearer, the fewer are given.

@@ -81,6 +81,32 @@ async def test_the_model_that_answered_looks_again(services: Services, monkeypat
     assert [request["model"] for request in services.generator.requests] == ["answer", "answer"]
 
 
+OPEN = {"query": "Could you tell me: is the harbour light open on sundays?", "evidence": ["The light opens daily."]}
+
+
+@pytest.mark.parametrize(
+    ("adapters", "question", "replied"),
+    [
+        (["answer", "yes-no"], OPEN, "yes-no"),
+        # Models of other sizes have none.
+        (["answer"], OPEN, "answer"),
+        (["answer", "yes-no"], {}, "answer"),
+    ],
+    ids=["served", "not served", "not asked for"],
+)
+async def test_yes_or_no_is_asked_of_its_own_adapter_and_weighed_by_its_confidence(
+    services: Services, monkeypatch: pytest.MonkeyPatch, adapters: list[str], question: Any, replied: str
+) -> None:
+    models = {"answer": Confidence(answer=head(said_unknown=4)), "yes-no": Confidence(answer=head(check=4))}
+    monkeypatch.setattr(confidence, "load", lambda: {f"fake+{name}": model for name, model in models.items()})
+    services.generator.adapters = adapters
+    says(services, "yes")
+    body = await ask(services, **question)
+    calls = [request["model"] for request in services.generator.requests]
+    assert calls == ([replied, replied] if replied == "yes-no" else [replied])
+    assert (body["generator"], body["degraded"]) == (f"fake+{replied}", [])
+
+
 async def test_a_server_without_logprobs_is_not_taken_for_a_sure_one(
     services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from services.gateway.confidence import name_of
 from services.gateway.context import Context
 from services.gateway.evidence import Evidence, cut, cut_by_estimate, render
 from services.gateway.normalize import normalize_sample
@@ -184,10 +185,12 @@ async def generate(
         return abstention
     sample = completion.samples[0]
     normalized = normalize_sample(sample)
+    adapter = "" if completion.missing_adapter else generation.adapter
+    replied = replace(abstention, generator=name_of(context.mesh.llm.model, adapter))
     if normalized.kind == "unknown":
-        return abstention
+        return replied
     return replace(
-        abstention,
+        replied,
         answer=normalized.answer,
         kind=normalized.kind,
         confidence=probability(sample),

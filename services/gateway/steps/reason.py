@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from proto.answer import AnswerSource
 from services.gateway import prompts
+from services.gateway.confidence import name_of
 from services.gateway.context import Context
 from services.gateway.evidence import Evidence
 from services.gateway.normalize import INVALID, UNKNOWN, Normalized, normalize, normalize_sample
@@ -156,6 +157,7 @@ async def reason(context: Context, evidence: Sequence[Evidence]) -> Draft:
     completion = await ask(context, request, Allowance(reserve_s=reserve_s))
     if completion is None:
         return abstention
+    abstention = replace(abstention, generator=name_of(mesh.llm.model))
     sample = completion.samples[0]
     reasoned = parse(sample.text)
     if reasoned:

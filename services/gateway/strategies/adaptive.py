@@ -15,7 +15,7 @@ from services.gateway.context import Context
 from services.gateway.evidence import Evidence
 from services.gateway.mesh import Mesh
 from services.gateway.normalize import INVALID, UNKNOWN, Normalized, normalize_sample
-from services.gateway.question import plain
+from services.gateway.question import asks_whether, plain
 from services.gateway.run import Draft
 from services.gateway.settings import GatewaySettings
 from services.gateway.steps.ask import Allowance, Request, ask, estimate, fill, probability
@@ -160,7 +160,7 @@ async def _read(context: Context, evidence: Sequence[Evidence], *, replies: list
 async def _best(context: Context, passages: Sequence[Evidence]) -> list[Evidence]:
     """The best passages to read alone at first; none where all are read as soon, or one will not do."""
     mesh, question = context.mesh, context.question
-    weighs = mesh.calibration.choose(mesh.llm.model, context.settings.web_answer_adapter) is not None
+    weighs = mesh.calibration.choose(mesh.llm.model, await _adapter(context, passages)) is not None
     if _gives_all(context) or not weighs or asks_arithmetic(question.query):
         return []
     tokens = sum(estimate_tokens(item.text) for item in passages)
@@ -241,24 +241,35 @@ async def _weigh(context: Context, attempt: Attempt, model: Confidence | None) -
     return replace(weighed, answer=UNKNOWN, kind="unknown", source="none")
 
 
+async def _adapter(context: Context, passages: Sequence[Evidence]) -> str:
+    """The adapter that answers: the one for yes or no where passages are asked for it, else the one for web answers;
+    empty where the generator serves neither.
+    """
+    settings, query = context.settings, plain(context.question.query)
+    has_adapter = await serves_adapter(context, settings.web_answer_adapter)
+    is_served = settings.yes_no_adapter in context.mesh.llm.served
+    if is_served and _source(passages) == "web" and asks_whether(query):
+        return settings.yes_no_adapter
+    return settings.web_answer_adapter if has_adapter else ""
+
+
 async def _generate(
     context: Context, passages: Sequence[Evidence], replies: Sequence[Normalized], *, cached_tokens: int = 0
 ) -> Attempt | None:
     """The generator's answer, with calculations where the question asks for them; None where it gave no reply."""
-    mesh, question, adapter = context.mesh, context.question, context.settings.web_answer_adapter
-    has_adapter = await serves_adapter(context, adapter)
+    mesh, question, adapter = context.mesh, context.question, await _adapter(context, passages)
     evidence = passages
-    if not has_adapter:
+    if not adapter:
         # The adapter is not trained to read calculations, and its base model is too small to write them.
         evidence = [*await _calculate(context, passages), *passages]
-    prompt = PROMPTS[TAUGHT_PROMPT if has_adapter else "adaptive"]
+    prompt = PROMPTS[TAUGHT_PROMPT if adapter else "adaptive"]
     messages = chat(prompt, plain(question.query), question.query_time, evidence)
     completion = await complete(
         context, messages, max_tokens=context.settings.max_answer_tokens, adapter=adapter, cached_tokens=cached_tokens
     )
     if completion is None:
         return None
-    sample, adapter = completion.samples[0], adapter if has_adapter else ""
+    sample, generator = completion.samples[0], confidence.name_of(mesh.llm.model, adapter)
     reply, logprobs = normalize_sample(sample), confidence.logprob_signals(sample)
     observation = Observation(
         question.query,
@@ -268,9 +279,9 @@ async def _generate(
         evidence,
         await context.classification(),
         sources=tuple(replies),
-        ranks=mesh.calibration.ranks(confidence.name_of(mesh.llm.model, adapter), logprobs),
+        ranks=mesh.calibration.ranks(generator, logprobs),
     )
-    draft = Draft(reply.answer, reply.kind, 0.0, _source(evidence), tuple(evidence))
+    draft = Draft(reply.answer, reply.kind, 0.0, _source(evidence), tuple(evidence), generator=generator)
     return Attempt(draft, observation, completion, messages, adapter)
 
 
@@ -304,7 +315,7 @@ async def _add_samples(context: Context, attempt: Attempt) -> Attempt:
         max_tokens=SAMPLE_TOKENS,
         min_tokens=SAMPLE_TOKENS,
         cached_tokens=estimate(attempt.messages),
-        adapter=context.settings.web_answer_adapter,
+        adapter=attempt.adapter,
         n=count,
         temperature=TEMPERATURE,
     )
@@ -322,7 +333,7 @@ async def _add_check(context: Context, attempt: Attempt) -> Attempt:
         max_tokens=1,
         min_tokens=1,
         cached_tokens=estimate(attempt.messages),
-        adapter=context.settings.web_answer_adapter,
+        adapter=attempt.adapter,
         constraint=Constraint(choice=CHOICES),
         logprobs=True,
     )
