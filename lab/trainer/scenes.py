@@ -26,8 +26,11 @@ _FOLDER = files("lab.trainer") / "data" / "scenes"
 # Of all pairs, as with dense passages.
 KIND = "scene"
 FITTED, TAUGHT = _FOLDER / "fitted.jsonl", _FOLDER / "taught.jsonl"
-# An organisation's rules, each with two questions whose answer is yes, two no, and two that they leave open.
-WHETHER = _FOLDER / "whether.jsonl"
+# Excerpts of an organisation's documents: rules, prices, minutes, instructions. Of six questions two are left open;
+# the others want yes or no, two of each, or a short answer.
+DOCUMENTS, DOCUMENTS_FITTED = _FOLDER / "documents.jsonl", _FOLDER / "documents-fitted.jsonl"
+# Scenes whose contexts stand among those of a question on documents.
+BESIDE = (2, 6)
 
 
 class Question(BaseModel):
@@ -68,16 +71,32 @@ def questions(rng: random.Random) -> Iterator[dict[str, Any]]:
     order = [(turn, scene, question) for scene, asked in mixed for turn, question in enumerate(asked)]
     rng.shuffle(order)
     for _, scene, question in sorted(order, key=lambda one: one[0]):
-        yield {
-            "query": question.question,
-            "query_time": scene.query_time.isoformat(),
-            "domain": scene.domain,
-            "question_type": "false_premise" if question.kind == "invalid" else "simple",
-            "label": question.answer or UNKNOWN,
-            "label_kind": question.kind,
-            "alternatives": list(question.alternatives),
-            "contexts": list(scene.contexts),
-        }
+        yield _line(scene, question)
+
+
+def of_documents(rng: random.Random) -> Iterator[dict[str, Any]]:
+    """What a confidence in answers from documents is fitted on, as `questions`: the contexts of each among those of
+    other organisations, of which the mesh finds the best.
+    """
+    found = scenes(DOCUMENTS_FITTED)
+    asked = [(scene, question) for scene in found for question in scene.questions]
+    for scene, question in rng.sample(asked, len(asked)):
+        others = [other for other in found if other.id != scene.id]
+        contexts = [text for one in (scene, *rng.sample(others, rng.randint(*BESIDE))) for text in one.contexts]
+        yield _line(scene, question) | {"contexts": rng.sample(contexts, len(contexts))}
+
+
+def _line(scene: Scene, question: Question) -> dict[str, Any]:
+    return {
+        "query": question.question,
+        "query_time": scene.query_time.isoformat(),
+        "domain": scene.domain,
+        "question_type": "false_premise" if question.kind == "invalid" else "simple",
+        "label": question.answer or UNKNOWN,
+        "label_kind": question.kind,
+        "alternatives": list(question.alternatives),
+        "contexts": list(scene.contexts),
+    }
 
 
 def pairs(file: Traversable = TAUGHT) -> list[Pair]:

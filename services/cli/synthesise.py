@@ -39,9 +39,8 @@ def synthesise(
     scene_share: Annotated[
         float, typer.Option(min=0, max=1, help="Of the examples so many are about scenes, as far as those reach.")
     ] = 0.0,
-    whether_share: Annotated[
-        float,
-        typer.Option(min=0, max=1, help="Of the examples so many ask for yes or no, as far as those scenes reach."),
+    documents_share: Annotated[
+        float, typer.Option(min=0, max=1, help="Of the examples so many are about organisations' documents.")
     ] = 0.0,
     shard: ShardOption = "",
 ) -> None:
@@ -58,11 +57,11 @@ def synthesise(
         raise typer.BadParameter("is for --task answer", param_hint="--prose")
     if prose and domain:
         raise typer.BadParameter("is of no domain", param_hint="--prose")
-    written = (("--near-share", near_share), ("--scene-share", scene_share), ("--whether-share", whether_share))
+    written = (("--near-share", near_share), ("--scene-share", scene_share), ("--documents-share", documents_share))
     for option, wanted in written:
         if wanted and (task != "answer" or domain):
             raise typer.BadParameter("is for --task answer, and of no domain", param_hint=option)
-    if near_share + scene_share + whether_share + (prose_share if prose else 0) > 1:
+    if near_share + scene_share + documents_share + (prose_share if prose else 0) > 1:
         raise typer.BadParameter("the shares are more than all", param_hint="--scene-share")
     share = parse_shard(shard)
     # Where the domains are, which the generators read again.
@@ -70,7 +69,7 @@ def synthesise(
     with ends(problem=(BadDataset, BadLabels)):
         labelling.allowed([prose] if prose else [], settings_of(EvaluatorSettings).eval_data)
         shares = {"prose_share": prose_share, "near_share": near_share}
-        shares |= {"scene_share": scene_share, "whether_share": whether_share}
+        shares |= {"scene_share": scene_share, "documents_share": documents_share}
         source = examples(task, show or count, seed, share, domain=domain, prose=prose, **shares)
         if show:
             for example in source:
@@ -105,18 +104,19 @@ def questions(
     count: Annotated[int, typer.Option(min=1, max=100_000, help="How many questions.")] = 400,
     seed: Annotated[int, typer.Option(min=0, help="Another than that of the examples: these are to be new.")] = 7_777,
     to: Annotated[Path, typer.Option("--out", help="File to write.")] = FOLDER / "questions.jsonl",
+    documents: Annotated[bool, typer.Option("--documents", help="On organisations' documents instead.")] = False,
 ) -> None:
     """Make up questions with contexts and pages for `cragmesh eval run`, to fit on a run when `adaptive` abstains."""
     from lab.evaluator.errors import WriteFailed
     from lab.trainer.errors import BadDataset
 
     with ends(problem=(BadDataset, WriteFailed)):
-        write_questions(to, count, seed)
+        write_questions(to, count, seed, documents=documents)
     write(str(to))
 
 
-def write_questions(to: Path, count: int, seed: int) -> None:
-    """A file of made-up questions.
+def write_questions(to: Path, count: int, seed: int, *, documents: bool = False) -> None:
+    """A file of made-up questions, or of some on organisations' documents.
 
     Raises:
         WriteFailed: it cannot be written.
@@ -127,5 +127,6 @@ def write_questions(to: Path, count: int, seed: int) -> None:
 
     settings_of(KgSettings)
     with err.status("making up questions"):
-        text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in made_up.generate(count, seed))
+        lines = (made_up.of_documents if documents else made_up.generate)(count, seed)
+        text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
     files.write(to.parent, {to.name: text.encode()})

@@ -32,7 +32,7 @@ def examples(
     prose_share: float = 0.0,
     near_share: float = 0.0,
     scene_share: float = 0.0,
-    whether_share: float = 0.0,
+    documents_share: float = 0.0,
 ) -> Iterator[Example]:
     """Examples in the order in which they are made up.
 
@@ -41,7 +41,7 @@ def examples(
         domain: looked-up records, or programs, of this domain alone.
         prose: of `answer`, a file of `cragmesh train prose` that a share of them is about.
         near_share, scene_share: of `answer`, so many are on the dense passages and scenes that are there to be taught.
-        whether_share: of `answer`, so many ask for yes or no about scenes of rules.
+        documents_share: of `answer`, so many are about organisations' documents.
 
     Raises:
         BadDataset: the file cannot be read, or gives nothing to learn from.
@@ -50,7 +50,7 @@ def examples(
         return _programs(count, seed, domain, share)
     reading = written.about_passages(round(count * near_share), seed) if near_share else []
     reading += written.about_scenes(round(count * scene_share), seed) if scene_share else []
-    reading += written.about_scenes(round(count * whether_share), seed, scenes.WHETHER) if whether_share else []
+    reading += written.about_scenes(round(count * documents_share), seed, scenes.DOCUMENTS) if documents_share else []
     if prose and (about_prose := round(count * prose_share)):
         reading += records.generate(pairs.read([prose]), about_prose, seed)
     made_up = records.mingled(reading, count, seed) if reading else answers.generate(count, seed, domain)

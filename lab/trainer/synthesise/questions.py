@@ -4,6 +4,7 @@ import html
 import random
 from collections import deque
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,12 @@ def generate(count: int, seed: int) -> Iterator[dict[str, Any]]:
         yield {"id": f"made-up-{seed}-{number:06d}"} | (next(source, None) or _about(rng, record, others))
         if record.pattern.startswith(WEB):
             others.extend(record.passages)
+
+
+def of_documents(count: int, seed: int) -> Iterator[dict[str, Any]]:
+    """So many lines about organisations' documents, or as many as there are."""
+    lines = scenes.of_documents(random.Random(f"documents:{seed}"))  # noqa: S311 - reproducible, not secret
+    return ({"id": f"documents-{seed}-{number:06d}"} | line for number, line in enumerate(islice(lines, count)))
 
 
 def _about(rng: random.Random, record: Record, others: Sequence[str]) -> dict[str, Any]:

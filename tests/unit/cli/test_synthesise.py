@@ -24,7 +24,7 @@ from lab.trainer.synthesise import questions as made_up_questions
 from lab.trainer.synthesise.examples import examples
 from lab.trainer.synthesise.reading import articles, records
 from lab.trainer.synthesise.record import Record
-from services.cli.synthesise import questions, synthesise
+from services.cli.synthesise import questions, synthesise, write_questions
 from services.gateway import prompts
 from services.gateway.evidence import Evidence
 from services.gateway.steps.generate import TAUGHT_PROMPT, chat
@@ -76,6 +76,19 @@ def test_questions_are_read_by_the_evaluator(tmp_path: Path) -> None:
     assert all(item.body.get("evidence") or item.body["search_results"] for item in items)
     learnt = {record.query for record in answers.generate(60, 0)}
     assert not learnt & {item.query for item in items}
+
+
+def test_questions_on_documents_come_among_other_organisations_passages(tmp_path: Path) -> None:
+    path = tmp_path / "documents.jsonl"
+    write_questions(path, 50, 1, documents=True)
+    skipped: list[Skip] = []
+    items = list(Source([path], on_skip=skipped.append, timed_only=True).items())
+    assert (len(items), skipped) == (50, [])
+    of = {question.question: scene for scene in scenes.scenes(scenes.DOCUMENTS_FITTED) for question in scene.questions}
+    for item in items:
+        shown = set(item.body["evidence"])
+        assert shown > set(of[item.query].contexts)
+        assert len(shown) >= 9
 
 
 def test_some_questions_come_with_whole_pages_that_hold_what_is_to_be_read(lines: list[dict[str, Any]]) -> None:
@@ -139,7 +152,7 @@ def test_a_seed_makes_one_file(tmp_path: Path) -> None:
         (("--task", "kg-api", "--prose", "prose.jsonl"), "--prose"),
         *(
             ((share, "0.5", *options), "no domain")
-            for share in ("--near-share", "--scene-share", "--whether-share")
+            for share in ("--near-share", "--scene-share", "--documents-share")
             for options in (("--task", "kg-api"), ("--domain", "movie"))
         ),
         (("--near-share", "0.6", "--scene-share", "0.5"), "more than all"),
@@ -247,9 +260,10 @@ def test_shares_that_round_up_are_all_and_no_more() -> None:
     assert len(rendered) == 3
 
 
-def test_questions_about_rules_are_answered_yes_no_or_not_at_all() -> None:
-    rendered = list(examples("answer", 60, 3, whether_share=1.0))
-    assert Counter(example.completion for example in rendered) == {"yes": 20, "no": 20, "i don't know": 20}
+def test_a_third_of_the_questions_on_documents_is_left_open() -> None:
+    rendered = list(examples("answer", 60, 3, documents_share=1.0))
+    assert Counter(example.completion for example in rendered)["i don't know"] == 20
+    assert {example.source for example in rendered} == {"scene:3"}
 
 
 def test_nothing_is_measured_by_the_prose_that_is_taught(

@@ -29,16 +29,17 @@ def test_each_scene_answers_about_half_of_its_questions(file: Traversable) -> No
     assert min(Counter(scene.domain for scene in all_scenes).values()) > 0.08 * len(all_scenes)
 
 
-def test_of_questions_for_yes_or_no_each_answer_is_a_third() -> None:
-    for scene in scenes.scenes(scenes.WHETHER):
+@pytest.mark.parametrize("file", [scenes.DOCUMENTS, scenes.DOCUMENTS_FITTED], ids=["taught", "fitted"])
+def test_documents_leave_a_third_of_the_questions_open_and_say_yes_as_often_as_no(file: Traversable) -> None:
+    for scene in scenes.scenes(file):
         answers = Counter(question.answer for question in scene.questions)
-        assert answers == {"yes": 2, "no": 2, "": 2}, scene.id
-        assert len(scene.contexts) == 3
+        assert (answers[""], len(scene.contexts)) == (2, 3), scene.id
+        assert answers["yes"] == answers["no"] in (0, 2), scene.id
 
 
-@pytest.mark.parametrize("file", [scenes.TAUGHT, scenes.WHETHER], ids=["taught", "whether"])
+@pytest.mark.parametrize("file", [scenes.TAUGHT, scenes.DOCUMENTS], ids=["taught", "documents"])
 def test_what_is_taught_is_not_fitted_on(file: Traversable) -> None:
-    taught, fitted = scenes.scenes(file), scenes.scenes()
+    taught, fitted = scenes.scenes(file), [*scenes.scenes(), *scenes.scenes(scenes.DOCUMENTS_FITTED)]
     for told in ("contexts", "questions"):
         assert not {one for scene in taught for one in getattr(scene, told)} & {
             one for scene in fitted for one in getattr(scene, told)
