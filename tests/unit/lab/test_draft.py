@@ -420,7 +420,7 @@ def test_columns_join_a_table_by_its_key_or_by_another_column(tmp_path: Path) ->
     files = [write_lines(tmp_path, f"{name}.csv", lines) for name, lines in CLUB.items()]
     joins = {table.name: [(one.role, one.table, one.key) for one in table.joins] for table in read_tables(files)}
     assert {name: some for name, some in joins.items() if some} == {
-        "walk": [("lead", "member", "memb_no")],
+        "walk": [("lead", "member", "member_no")],
         "loan": [("borrower", "member", "name")],
         "order": [("customer", "customer", "customer_no")],
         "line": [("piece", "piece", "catalogue_no")],
@@ -428,4 +428,4 @@ def test_columns_join_a_table_by_its_key_or_by_another_column(tmp_path: Path) ->
     draft("club", files, tmp_path / "domains")
     view = read(tmp_path / "domains" / "club", "domain.yaml")["functions"]["get_walk"]["view"]
     assert "lead_.name AS _lead" in view
-    assert "LEFT JOIN member AS lead_ ON lead_.memb_no = t.lead_memb_no" in view
+    assert "LEFT JOIN member AS lead_ ON lead_.member_no = t.lead_member_no" in view
