@@ -29,8 +29,6 @@ FITTED, TAUGHT = _FOLDER / "fitted.jsonl", _FOLDER / "taught.jsonl"
 # Excerpts of an organisation's documents: rules, prices, minutes, instructions. Of six questions two are left open;
 # the others want yes or no, two of each, or a short answer.
 DOCUMENTS, DOCUMENTS_FITTED = _FOLDER / "documents.jsonl", _FOLDER / "documents-fitted.jsonl"
-# Scenes whose contexts stand among those of a question on documents.
-BESIDE = (2, 6)
 
 
 class Question(BaseModel):
@@ -75,15 +73,9 @@ def questions(rng: random.Random) -> Iterator[dict[str, Any]]:
 
 
 def of_documents(rng: random.Random) -> Iterator[dict[str, Any]]:
-    """What a confidence in answers from documents is fitted on, as `questions`: the contexts of each among those of
-    other organisations, of which the mesh finds the best.
-    """
-    found = scenes(DOCUMENTS_FITTED)
-    asked = [(scene, question) for scene in found for question in scene.questions]
-    for scene, question in rng.sample(asked, len(asked)):
-        others = [other for other in found if other.id != scene.id]
-        contexts = [text for one in (scene, *rng.sample(others, rng.randint(*BESIDE))) for text in one.contexts]
-        yield _line(scene, question) | {"contexts": rng.sample(contexts, len(contexts))}
+    """What a confidence in answers from documents is fitted on, as `questions`, in any order."""
+    asked = [(scene, question) for scene in scenes(DOCUMENTS_FITTED) for question in scene.questions]
+    return (_line(scene, question) for scene, question in rng.sample(asked, len(asked)))
 
 
 def _line(scene: Scene, question: Question) -> dict[str, Any]:

@@ -135,7 +135,7 @@ def _own(
             # A file that is named here is called as the generator.
             generator = "" if to else model
         # A question of several runs has an answer in each, and a judgement of each.
-        runs = [_judged(folder, model) for folder in folders]
+        runs = [_judged(folder, model or _only_model([folder], may_be_unknown=True)) for folder in folders]
         if ablate:
             _ablate(fitting.table([pair for run in runs for pair in generic.ranked(run)]), report)
             return b""
@@ -180,7 +180,8 @@ def _generic(folders: Sequence[Path], to: Path | None, report: Path, apply_to: S
     with ends(problem=(EvaluatorError, OSError, ValueError)):
         runs: defaultdict[str, list[tuple[Prediction, Judgement]]] = defaultdict(list)
         for folder in folders:
-            runs[_only_model([folder])] += _judged(folder)
+            model = _only_model([folder])
+            runs[model] += _judged(folder, model)
         data = generic.pool(runs, GENERIC_SIGNALS)
         if ablate:
             _ablate(data, report)
@@ -188,7 +189,8 @@ def _generic(folders: Sequence[Path], to: Path | None, report: Path, apply_to: S
         fitted = fitting.fit(data)
         transferred = generic.transfer(runs, GENERIC_SIGNALS)
         elsewhere = [
-            (folder, fitting.apply(fitted, fitting.table(generic.ranked(_judged(folder))))) for folder in apply_to
+            (folder, fitting.apply(fitted, fitting.table(generic.ranked(_judged(folder, _only_model([folder]))))))
+            for folder in apply_to
         ]
     rows = [("the others, other questions", name, *_numbers(earned)) for name, earned in transferred.items()]
     rows += [("all of these", folder.name, *_numbers(earned)) for folder, earned in elsewhere]
@@ -267,7 +269,10 @@ def _show_cautions(fitted: "Fitted", data: "Table") -> None:
 
 
 def _judged(folder: Path, generator: str = "") -> "list[tuple[Prediction, Judgement]]":
-    """A run's judged predictions; where some name the generator as theirs, those alone: an adapter may answer some."""
+    """A run's judged predictions, without those of another generator than the one that is named.
+
+    Adapters answer different questions of a run. Where none is of that generator, all count as its.
+    """
     from lab.evaluator import runs
     from lab.evaluator.feedback import PEOPLE
     from lab.evaluator.store import RunFolder
@@ -278,8 +283,14 @@ def _judged(folder: Path, generator: str = "") -> "list[tuple[Prediction, Judgem
     # A person knows better than a rule, which needs a gold answer.
     judge = PEOPLE if target.judgements_file(PEOPLE).exists() else "rules"
     verdicts = runs.verdicts(target, predictions, judge)
-    own = [line for line in predictions if generator and line.generator == name_of(generator)] or predictions
-    return [(line, verdicts[line.id]) for line in own if line.id in verdicts]
+    model, _, adapter = generator.partition("+")
+    name = name_of(model, adapter)
+    others = sorted({line.generator for line in predictions} - {"", name})
+    if not any(line.generator == name for line in predictions):
+        if generator and others:
+            warn(f"{folder}: no answer is by {name}; those of {', '.join(others)} are taken for its")
+        others = []
+    return [(line, verdicts[line.id]) for line in predictions if line.id in verdicts and line.generator not in others]
 
 
 def _only_model(folders: Sequence[Path], *, may_be_unknown: bool = False) -> str:

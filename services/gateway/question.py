@@ -52,20 +52,40 @@ _POLITE = re.compile(
 # Show Me the Money; I Want to Know What Love Is.
 _TITLE = re.compile(r"\s[A-Z]")
 
-# "Is it open?", "it's 9 degrees, do I have to wait?"; which of two is something else.
+# "Is it open?", "it's 9 degrees - do I have to wait?", not "in the U.S. does ..."; which of two is something else.
 _WHETHER = re.compile(
-    r"(?:^|[.,;:!?]\s+|\bthen\s+)\W*(?:is|are|am|was|were|do|does|did|has|have|had|can|could|will|would|shall|should"
+    r"(?:^|(?:(?<![A-Z]\.[A-Z])\.|[,;:!?])\s+|\s[-–—]\s+|\b(?:then|so)\s+)\W*"
+    r"(?:is|are|am|was|were|do|does|did|has|have|had|can|could|will|would|shall|should"
     r"|may|might|must|isn['’]t|aren['’]t|don['’]t|doesn['’]t|didn['’]t|can['’]t)\b(?!.*\bor\b)",
     re.IGNORECASE | re.DOTALL,
 )
+# "My cat stays for ten days, ok?", "55 rolls for tomorrow. Still possible?"
+_TAG = re.compile(
+    r"[-–—,.?!]\s*(?:(?:is\s+)?(?:that|this|it)\s+)?(?:still\s+)?(?:ok(?:ay)?|fine|all\s?right|allowed|permitted|possible"
+    r"|covered|included|enough|in\s+time)(?:\s+(?:by|for|with)\s+\w+)?\W*$",
+    re.IGNORECASE,
+)
+# What is left of "can you tell me if dogs are allowed?"
+_INDIRECT = re.compile(r"\W*(?:if|whether)\b[^,]*$", re.IGNORECASE)
+_ASKING_WORD = r"\b(?:who|whom|whose|what|which|where|why|how)\b"
 # A "when" before it may be a condition.
-_ASKING = re.compile(r"\b(?:who|whom|whose|what|which|where|why|how)\b", re.IGNORECASE)
+_ASKING = re.compile(rf"{_ASKING_WORD}|^\W*when\W+(?:exactly|if\s+ever)\b", re.IGNORECASE)
+# "Does anyone know who keeps the keys?", "can you explain the rule?"
+_TO_BE_TOLD = re.compile(
+    r"\b(?:(?:i|we)\s+(?:\w+\s+)?(?:ask|check|find\s+out|know|see)|(?:you|(?:any|some)(?:one|body))\s+(?:\w+\s+)?"
+    rf"(?:know|remember|remind|say|tell))\b.*(?:{_ASKING_WORD}|\bwhen\b)"
+    r"|^\W*(?:can|could|will|would)\s+(?:you|someone|somebody|anyone|anybody)\s+(?:please\s+)?"
+    r"(?:describe|explain|give|list|name|outline|show|summari[sz]e)\b",
+    re.IGNORECASE | re.DOTALL,
+)
 
 
 def asks_whether(query: str) -> bool:
     """Whether a question without a polite phrase wants yes or no."""
-    begin = _WHETHER.search(query)
-    return begin is not None and _ASKING.search(query, 0, begin.start()) is None
+    begin = _WHETHER.search(query) or _TAG.search(query) or _INDIRECT.match(query)
+    if begin is None or _ASKING.search(query, 0, begin.start()):
+        return False
+    return not _TO_BE_TOLD.search(query, begin.start()) and not (begin.re is _INDIRECT and _ASKING.search(query))
 
 
 def plain(query: str) -> str:

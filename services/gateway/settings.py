@@ -71,8 +71,8 @@ class GatewaySettings(KitSettings, MeshUrls):
     db3_public_data: bool = False
     # LoRA adapter of the web answer; the base model answers where the generator has none of that name.
     web_answer_adapter: str = "answer"
-    # LoRA adapter of `adaptive` where passages are asked for yes or no; that of the web answer where the generator has
-    # none of this name.
+    # LoRA adapter of `adaptive` where passages are asked for yes or no and a confidence is fitted on its answers; else
+    # that of the web answer.
     yes_no_adapter: str = "yes-no"
     # Off where every answer is wanted, whatever its probability; a request may say so for itself (`every_answer`).
     abstain: bool = True

@@ -60,6 +60,8 @@ class FakeGenerator:
 
     async def _chat(self, request: Request) -> Response:
         body = await request.json()
+        if body["model"] not in ("fake", *self.adapters):
+            return JSONResponse({"error": {"message": "no such model"}}, 404)
         self.requests.append(body)
         self.running += 1
         try:

@@ -84,27 +84,57 @@ async def test_the_model_that_answered_looks_again(services: Services, monkeypat
 OPEN = {"query": "Could you tell me: is the harbour light open on sundays?", "evidence": ["The light opens daily."]}
 
 
+WEIGHED = {"answer": Confidence(answer=head(said_unknown=4)), "yes-no": Confidence(answer=head(check=4))}
+
+
+def weighing(monkeypatch: pytest.MonkeyPatch, *adapters: str) -> None:
+    models = {f"fake+{name}": WEIGHED[name] for name in adapters}
+    monkeypatch.setattr(confidence, "load", lambda: models)
+
+
 @pytest.mark.parametrize(
-    ("adapters", "question", "replied"),
+    ("fitted_on", "question", "replied"),
     [
         (["answer", "yes-no"], OPEN, "yes-no"),
-        # Models of other sizes have none.
-        (["answer"], OPEN, "answer"),
         (["answer", "yes-no"], {}, "answer"),
+        # Nothing would tell its good answers from its bad ones.
+        (["answer"], OPEN, "answer"),
+        (["answer"], OPEN | {"every_answer": True}, "yes-no"),
     ],
-    ids=["served", "not served", "not asked for"],
+    ids=["asked for", "not asked for", "not fitted", "every answer"],
 )
 async def test_yes_or_no_is_asked_of_its_own_adapter_and_weighed_by_its_confidence(
-    services: Services, monkeypatch: pytest.MonkeyPatch, adapters: list[str], question: Any, replied: str
+    services: Services, monkeypatch: pytest.MonkeyPatch, fitted_on: list[str], question: Any, replied: str
 ) -> None:
-    models = {"answer": Confidence(answer=head(said_unknown=4)), "yes-no": Confidence(answer=head(check=4))}
-    monkeypatch.setattr(confidence, "load", lambda: {f"fake+{name}": model for name, model in models.items()})
-    services.generator.adapters = adapters
+    weighing(monkeypatch, *fitted_on)
+    services.generator.adapters = ["answer", "yes-no"]
     says(services, "yes")
     body = await ask(services, **question)
-    calls = [request["model"] for request in services.generator.requests]
-    assert calls == ([replied, replied] if replied == "yes-no" else [replied])
+    assert services.generator.requests[0]["model"] == replied
     assert (body["generator"], body["degraded"]) == (f"fake+{replied}", [])
+    assert ("check" in body["signals"]) == (replied == "yes-no")
+
+
+@pytest.mark.parametrize("fitted_on", [["answer", "yes-no"], ["answer"]], ids=["its own", "another model's"])
+async def test_the_adapter_for_yes_or_no_is_missed_by_the_model_that_it_is_made_for(
+    services: Services, monkeypatch: pytest.MonkeyPatch, fitted_on: list[str]
+) -> None:
+    weighing(monkeypatch, *fitted_on)
+    services.generator.adapters = ["answer"]
+    says(services, "yes")
+    body = await ask(services, **OPEN)
+    missed = [(item["stage"], item["detail"]) for item in body["degraded"]]
+    assert missed == [("adapter:yes-no", "answer replied")] * ("yes-no" in fitted_on)
+    assert body["generator"] == "fake+answer"
+
+
+async def test_an_answer_of_the_base_model_in_place_of_an_unloaded_adapter_is_called_so(services: Services) -> None:
+    services.generator.adapters = ["answer"]
+    says(services, "Marta Lindqvist")
+    async with services.usual(abstain=False) as gateway:
+        assert (await answer_to(gateway, QUESTION))["generator"] == "fake+answer"
+        services.generator.adapters = []
+        assert (await answer_to(gateway, QUESTION))["generator"] == "fake"
 
 
 async def test_a_server_without_logprobs_is_not_taken_for_a_sure_one(

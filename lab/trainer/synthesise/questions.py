@@ -27,6 +27,8 @@ PAGES = (1, 3)
 PROSE, SCENES = 0.3, 0.3
 # Its passages come among so many others.
 BESIDE = (2, 5)
+# Other organisations whose pages stand beside those of a question on documents.
+ORGANISATIONS = (2, 6)
 # Of the lines without an answer in which a model was silent when they were written.
 SILENT = 0.3
 # What the patterns of web pages are called by.
@@ -50,9 +52,16 @@ def generate(count: int, seed: int) -> Iterator[dict[str, Any]]:
 
 
 def of_documents(count: int, seed: int) -> Iterator[dict[str, Any]]:
-    """So many lines about organisations' documents, or as many as there are."""
-    lines = scenes.of_documents(random.Random(f"documents:{seed}"))  # noqa: S311 - reproducible, not secret
-    return ({"id": f"documents-{seed}-{number:06d}"} | line for number, line in enumerate(islice(lines, count)))
+    """So many lines about organisations' documents, or as many as there are, each with pages of other organisations
+    beside its own, which the mesh splits and ranks.
+    """
+    rng = random.Random(f"documents:{seed}")  # noqa: S311 - reproducible, not secret
+    every = {scene.contexts for scene in scenes.scenes(scenes.DOCUMENTS_FITTED)}
+    for number, line in enumerate(islice(scenes.of_documents(rng), count)):
+        own = tuple(line.pop("contexts"))
+        others = rng.sample(sorted(every - {own}), rng.randint(*ORGANISATIONS))
+        contents = rng.sample([own, *others], len(others) + 1)
+        yield {"id": f"documents-{seed}-{number:06d}"} | line | {"search_results": _pages(contents)}
 
 
 def _about(rng: random.Random, record: Record, others: Sequence[str]) -> dict[str, Any]:
@@ -122,6 +131,10 @@ def pages(rng: random.Random, record: Record, others: Sequence[str]) -> list[dic
     for passage in record.passages:
         content = rng.choice(contents)
         content.insert(rng.randint(0, len(content)), passage)
+    return _pages(contents)
+
+
+def _pages(contents: Sequence[Sequence[str]]) -> list[dict[str, str]]:
     return [
         {
             "page_name": f"Page {number}",

@@ -87,7 +87,7 @@ def usage(response: AnswerResponse) -> dict[str, int]:
 
 def account(response: AnswerResponse) -> dict[str, Any]:
     """The mesh's own fields beside OpenAI's."""
-    fields = {"kind", "confidence", "source", "query", "degraded", "strategy", "request_id"}
+    fields = {"kind", "confidence", "source", "query", "degraded", "strategy", "generator", "request_id"}
     return response.model_dump(mode="json", include=fields)
 
 

@@ -31,7 +31,7 @@ TAUGHT_PROMPT = "answer_adapter"
 # The list of adapters is cached; a slow reply is not worth the wait.
 ADAPTERS_CAP_S = 0.5
 NAMED_BY_DEFAULT = frozenset(
-    GatewaySettings.model_fields[name].default for name in ("web_answer_adapter", "kg_answer_adapter")
+    GatewaySettings.model_fields[name].default for name in ("web_answer_adapter", "kg_answer_adapter", "yes_no_adapter")
 )
 # Passages that an abstention cites where there was no time to read them.
 UNREAD_CITATIONS = 5
@@ -114,11 +114,14 @@ async def shorten(
         return cut_by_estimate(evidence, limit)
 
 
-async def serves_adapter(context: Context, adapter: str) -> bool:
-    """Whether the generator serves an adapter; without it the base model answers, with a more detailed prompt.
+async def serves_adapter(context: Context, adapter: str, *, otherwise: str = "") -> bool:
+    """Whether the generator serves an adapter; without it another answers, or the base model by a more detailed prompt.
 
     `degraded` names a generator that fails to tell, and a missing adapter that somebody chose or that was made for this
     very model. Other generators cannot have the default adapter: the log says so, once.
+
+    Args:
+        otherwise: the adapter that answers in its place.
     """
     if not adapter:
         return False
@@ -131,9 +134,9 @@ async def serves_adapter(context: Context, adapter: str) -> bool:
     if not served:
         if adapter not in NAMED_BY_DEFAULT or mesh.calibration.own(mesh.llm.model, adapter):
             # A confidence fitted on an adapter's answers shows that the adapter is this model's.
-            run.degrade(f"{ADAPTER_STAGE}{adapter}", "unavailable", "the base model replied")
+            run.degrade(f"{ADAPTER_STAGE}{adapter}", "unavailable", f"{otherwise or 'the base model'} replied")
         else:
-            log_missing(adapter, mesh.llm.model)
+            log_missing(adapter, otherwise or mesh.llm.model)
     return served
 
 

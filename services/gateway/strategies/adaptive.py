@@ -160,7 +160,7 @@ async def _read(context: Context, evidence: Sequence[Evidence], *, replies: list
 async def _best(context: Context, passages: Sequence[Evidence]) -> list[Evidence]:
     """The best passages to read alone at first; none where all are read as soon, or one will not do."""
     mesh, question = context.mesh, context.question
-    weighs = mesh.calibration.choose(mesh.llm.model, await _adapter(context, passages)) is not None
+    weighs = mesh.calibration.choose(mesh.llm.model, context.settings.web_answer_adapter) is not None
     if _gives_all(context) or not weighs or asks_arithmetic(question.query):
         return []
     tokens = sum(estimate_tokens(item.text) for item in passages)
@@ -242,15 +242,17 @@ async def _weigh(context: Context, attempt: Attempt, model: Confidence | None) -
 
 
 async def _adapter(context: Context, passages: Sequence[Evidence]) -> str:
-    """The adapter that answers: the one for yes or no where passages are asked for it, else the one for web answers;
-    empty where the generator serves neither.
+    """The adapter that answers, empty where the generator serves none.
+
+    It is the one for yes or no where passages are asked for it, and a confidence weighs its answers or none is wanted;
+    else the one for web answers.
     """
-    settings, query = context.settings, plain(context.question.query)
-    has_adapter = await serves_adapter(context, settings.web_answer_adapter)
-    is_served = settings.yes_no_adapter in context.mesh.llm.served
-    if is_served and _source(passages) == "web" and asks_whether(query):
-        return settings.yes_no_adapter
-    return settings.web_answer_adapter if has_adapter else ""
+    mesh, web_answer, yes_no = context.mesh, context.settings.web_answer_adapter, context.settings.yes_no_adapter
+    if yes_no and _source(passages) == "web" and asks_whether(plain(context.question.query)):
+        is_fitted = mesh.calibration.own(mesh.llm.model, yes_no) is not None
+        if (is_fitted or _gives_all(context)) and await serves_adapter(context, yes_no, otherwise=web_answer):
+            return yes_no
+    return web_answer if await serves_adapter(context, web_answer) else ""
 
 
 async def _generate(
@@ -269,6 +271,8 @@ async def _generate(
     )
     if completion is None:
         return None
+    # It may have been unloaded since the generator listed it.
+    adapter = "" if completion.missing_adapter else adapter
     sample, generator = completion.samples[0], confidence.name_of(mesh.llm.model, adapter)
     reply, logprobs = normalize_sample(sample), confidence.logprob_signals(sample)
     observation = Observation(

@@ -111,7 +111,7 @@ async def _assessed(context: Context, evidence: Sequence[Evidence]) -> Draft:
         f"{draft.answer!r}: {level or 'not assessed'}, {'given' if accepted else 'not given'}: {required} is asked for",
     )
     if not accepted:
-        return Draft(evidence=draft.evidence)
+        return Draft(evidence=draft.evidence, generator=draft.generator)
     return _by_source(draft)
 
 

@@ -53,6 +53,13 @@ def test_what_asks_something_or_is_a_title_stays(query: str) -> None:
         "I only have level A. May I change the tubes?",
         "When the boat is cancelled, do we get our money back?",
         "Don't members pay less?",
+        "we come from far away - could we have a later slot?",
+        "I only have level A so can I change the tubes",
+        "my friend brings her terrier, ok?",
+        "Fifty rolls for tomorrow morning. Still possible?",
+        "whether the office is open",
+        "if dogs are allowed in the hall?",
+        "Is it closed when it rains?",
     ],
 )
 def test_a_question_for_yes_or_no(query: str) -> None:
@@ -67,6 +74,14 @@ def test_a_question_for_yes_or_no(query: str) -> None:
         "What does it cost? Is it more than a ticket",
         "which of them, can you say, is older?",
         "the canteen's hours",
+        "Does anyone know who keeps the keys?",
+        "May I ask what the deposit is?",
+        "Could anyone tell me how much the pass costs?",
+        "When in the U.S. does summer time end?",
+        "When, if ever, did the plant open?",
+        "Can you explain the refund policy?",
+        "if it rains what happens to the deposit",
+        "whether it rains, who keeps the keys",
     ],
 )
 def test_a_question_for_something_else(query: str) -> None:

@@ -309,6 +309,23 @@ def test_runs_of_two_generators_are_pooled_only_under_a_name_that_is_told(
     assert json.loads(file.read_bytes())["fitted_on"].startswith("120 answers to 60 questions")
 
 
+def test_of_a_run_that_two_adapters_answered_each_is_fitted_on_its_own_answers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lab.evaluator.calibrate.COSTLY", {})
+    run, file = RunFolder(weighed_run(tmp_path / "run", "alpha+answer")), tmp_path / "fitted.json"
+    lines = [Prediction.model_validate_json(line) for line in run.predictions_file.read_text().splitlines()]
+    # An earlier version did not say whose a reply is.
+    names = ["", "alpha+answer", "alpha+answer", "alpha+yes-no"]
+    lines = [line.model_copy(update={"generator": names[at % 4]}) for at, line in enumerate(lines)]
+    run.predictions_file.write_text("".join(line.model_dump_json() + "\n" for line in lines))
+    for generator, answers in (("", 45), ("maker/alpha+yes-no", 30), ("alpha+other", 60)):
+        named = ["--generator", generator] if generator else []
+        said = calibrate(run.path, "--out", file, "--report", tmp_path / "report", *named)
+        assert json.loads(file.read_bytes())["fitted_on"].startswith(f"{answers} answers")
+        assert ("no answer is by alpha+other" in " ".join(said.split())) == (generator == "alpha+other")
+
+
 def test_a_fit_is_installed_though_its_pictures_cannot_be_drawn_and_never_one_that_the_gateway_refuses(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
