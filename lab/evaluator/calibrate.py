@@ -21,6 +21,7 @@ from threadpoolctl import threadpool_limits
 from lab.evaluator.judge.verdict import WEIGHTS, Outcome
 from lab.evaluator.score import Difference, difference
 from lab.evaluator.store import Judgement, Prediction
+from services.gateway.confidence import SIGNALS
 from services.kit.caution import COSTS, Caution, line
 
 FOLDS = 5
@@ -35,6 +36,10 @@ GAINS: dict[str, int] = {str(outcome): gain for outcome, gain in WEIGHTS.items()
 OUTCOMES: dict[int, Outcome] = {gain: outcome for outcome, gain in WEIGHTS.items()}
 # Fewer questions answered right than these, or answered wrong, say that most are the other and not which.
 MIN_OF_A_KIND = 2 * FOLDS
+# Of the rarer kind so many answers for each signal that is weighed: with fewer the weights are those of chance (Peduzzi
+# et al., A simulation study of the number of events per variable in logistic regression analysis, 1996).
+FOR_A_SIGNAL = 10
+ORDER = {name: at for at, name in enumerate(SIGNALS)}
 # Signals that vary less tell nothing: float32 steps of a log-probability that is always the same.
 MIN_SCALE = 1e-5
 # Signals by the call that brings them. A call must earn a point in a hundred questions, on held-out folds.
@@ -251,6 +256,9 @@ def _regress(names: Sequence[str], signals: Floats, right: Ints, ids: Texts) -> 
     kept = scales > MIN_SCALE
     if not kept.any():
         return _constant(right)
+    # The first in the list of signals: to choose by what these few answers tell would be chance again.
+    ranks = sorted(map(int, np.flatnonzero(kept)), key=lambda at: ORDER.get(names[at], len(ORDER)))
+    kept[ranks[max(1, int(np.bincount(right, minlength=2).min()) // FOR_A_SIGNAL) :]] = False
     scaled = (signals[:, kept] - means[kept]) / scales[kept]
     model = LogisticRegressionCV(
         Cs=STRENGTHS,

@@ -266,6 +266,22 @@ def test_the_answers_of_several_generators_to_a_question_are_in_one_fold() -> No
     assert twice.questions == 120
 
 
+@pytest.mark.parametrize(
+    ("wrong", "weighed"),
+    [(5, set()), (19, {"logprob_mean"}), (29, {"logprob_mean", "support"}), (60, {"logprob_mean", "support", "echo"})],
+)
+def test_of_few_answers_few_signals_are_weighed(wrong: int, weighed: set[str]) -> None:
+    data = cheap()[0]
+    few = replace(
+        data,
+        names=("echo", "logprob_mean", "support"),
+        signals=np.random.default_rng(5).normal(size=(240, 3)),
+        right=(np.arange(240) >= wrong).astype(np.int64),
+        invalid=np.zeros(240, np.int64),
+    )
+    assert set(fit_all(few).answer["names"]) == weighed
+
+
 @pytest.mark.parametrize("step", [1e-7, 1e-4])
 def test_a_signal_that_hardly_varies_makes_no_file_that_the_gateway_refuses(step: float) -> None:
     data = cheap()[0]
