@@ -236,7 +236,7 @@ def adapter(folder: Path, name: str, base: str = "HuggingFaceTB/SmolLM2-135M-Ins
     ("given", "served"),
     [
         ({"embedded": "small"}, ["answer=adapters/answer", "kg-api=shipped/kg-api", "mine=adapters/mine"]),
-        ({"embedded": "large"}, ["answer=shipped/large/answer"]),
+        ({"embedded": "large"}, ["answer=shipped/large/answer", "yes-no=shipped/large/yes-no"]),
         ({"profile": "t4"}, []),
         ({"shipped_adapters": False}, ["answer=adapters/answer", "mine=adapters/mine"]),
     ],
@@ -251,7 +251,8 @@ def test_adapters_are_served_where_they_fit_and_the_operators_own_wins(
         with_model(tmp_path, name)
     for folder, name in ((shipped, "kg-api"), (shipped, "answer"), (own, "answer"), (own, "mine")):
         adapter(folder, name)
-    adapter(shipped / "large", "answer", large.hub)
+    for name in ("answer", "yes-no"):
+        adapter(shipped / "large", name, large.hub)
     argv = command(settings(tmp_path, **{"shipped_adapters": True, **given})).argv
     words = argv[argv.index("--lora-modules") + 1 :] if "--lora-modules" in argv else ()
     assert [word.replace(f"{tmp_path}/", "") for word in words] == served
