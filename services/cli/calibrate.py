@@ -285,10 +285,9 @@ def _judged(folder: Path, generator: str = "") -> "list[tuple[Prediction, Judgem
     verdicts = runs.verdicts(target, predictions, judge)
     model, _, adapter = generator.partition("+")
     name = name_of(model, adapter)
-    others = sorted({line.generator for line in predictions} - {"", name})
-    if not any(line.generator == name for line in predictions):
-        if generator and others:
-            warn(f"{folder}: no answer is by {name}; those of {', '.join(others)} are taken for its")
+    others = sorted({line.generator for line in predictions} - {"", name}) if generator else []
+    if others and not any(line.generator == name for line in predictions):
+        warn(f"{folder}: no answer is by {name}; those of {', '.join(others)} are taken for its")
         others = []
     return [(line, verdicts[line.id]) for line in predictions if line.id in verdicts and line.generator not in others]
 

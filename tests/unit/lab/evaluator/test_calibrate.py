@@ -1,6 +1,7 @@
 """The fitted confidence: its thresholds earn what they can, and nothing is reported on what it was fitted on."""
 
 import json
+import re
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -340,6 +341,10 @@ def test_of_a_run_that_two_adapters_answered_each_is_fitted_on_its_own_answers(
         said = calibrate(run.path, "--out", file, "--report", tmp_path / "report", *named)
         assert json.loads(file.read_bytes())["fitted_on"].startswith(f"{answers} answers")
         assert ("no answer is by alpha+other" in " ".join(said.split())) == (generator == "alpha+other")
+    # What is compared counts as it answered, whoever replied.
+    other = weighed_run(tmp_path / "other", "alpha+answer")
+    said = calibrate(other, "--beside", run.path, "--out", file, "--report", tmp_path / "report")
+    assert re.search(r"\brun\s*│\s*60\s*│", said), said
 
 
 def test_a_fit_is_installed_though_its_pictures_cannot_be_drawn_and_never_one_that_the_gateway_refuses(
