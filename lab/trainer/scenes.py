@@ -69,16 +69,11 @@ def questions(rng: random.Random) -> Iterator[dict[str, Any]]:
     order = [(turn, scene, question) for scene, asked in mixed for turn, question in enumerate(asked)]
     rng.shuffle(order)
     for _, scene, question in sorted(order, key=lambda one: one[0]):
-        yield _line(scene, question)
+        yield line(scene, question) | {"contexts": list(scene.contexts)}
 
 
-def of_documents(rng: random.Random) -> Iterator[dict[str, Any]]:
-    """What a confidence in answers from documents is fitted on, as `questions`, in any order."""
-    asked = [(scene, question) for scene in scenes(DOCUMENTS_FITTED) for question in scene.questions]
-    return (_line(scene, question) for scene, question in rng.sample(asked, len(asked)))
-
-
-def _line(scene: Scene, question: Question) -> dict[str, Any]:
+def line(scene: Scene, question: Question) -> dict[str, Any]:
+    """A question as a line for the evaluator, without an id and what it is answered from."""
     return {
         "query": question.question,
         "query_time": scene.query_time.isoformat(),
@@ -87,7 +82,6 @@ def _line(scene: Scene, question: Question) -> dict[str, Any]:
         "label": question.answer or UNKNOWN,
         "label_kind": question.kind,
         "alternatives": list(question.alternatives),
-        "contexts": list(scene.contexts),
     }
 
 

@@ -65,9 +65,9 @@ _TAG = re.compile(
     r"|covered|included|enough|in\s+time)(?:\s+(?:by|for|with)\s+\w+)?\W*$",
     re.IGNORECASE,
 )
-# What is left of "can you tell me if dogs are allowed?"
-_INDIRECT = re.compile(r"\W*(?:if|whether)\b[^,]*$", re.IGNORECASE)
 _ASKING_WORD = r"\b(?:who|whom|whose|what|which|where|why|how)\b"
+# What is left of "can you tell me if dogs are allowed?"
+_INDIRECT = re.compile(rf"\W*(?:if|whether)\b(?![^,]*{_ASKING_WORD})[^,]*$", re.IGNORECASE)
 # A "when" before it may be a condition.
 _ASKING = re.compile(rf"{_ASKING_WORD}|^\W*when\W+(?:exactly|if\s+ever)\b", re.IGNORECASE)
 # "Does anyone know who keeps the keys?", "can you explain the rule?"
@@ -85,7 +85,7 @@ def asks_whether(query: str) -> bool:
     begin = _WHETHER.search(query) or _TAG.search(query) or _INDIRECT.match(query)
     if begin is None or _ASKING.search(query, 0, begin.start()):
         return False
-    return not _TO_BE_TOLD.search(query, begin.start()) and not (begin.re is _INDIRECT and _ASKING.search(query))
+    return _TO_BE_TOLD.search(query, begin.start()) is None
 
 
 def plain(query: str) -> str:

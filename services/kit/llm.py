@@ -96,14 +96,15 @@ class Sample:
 class Completion:
     """All samples of one request, with their tokens.
 
-    `model` is the replying model by the server's reply. `missing_adapter` names the requested adapter when it is not
-    served and the base model replied in its place; else it is empty.
+    `model` is the replying model by the server's reply, `adapter` the adapter that replied, empty where the base model
+    did. `missing_adapter` names the requested adapter when it is not served; else it is empty.
     """
 
     samples: tuple[Sample, ...]
     prompt_tokens: int
     completion_tokens: int
     model: str
+    adapter: str = ""
     missing_adapter: str = ""
 
     @property
@@ -282,8 +283,8 @@ class LLM:
         samples = tuple(_sample(choice) for choice in reply.choices)
         if constraint and not all(constraint.holds(sample.text) for sample in samples):
             raise BadReply(self.client.name, "the reply does not keep to its constraint")
-        missing = "" if adapted else adapter
-        return Completion(samples, reply.usage.prompt_tokens, reply.usage.completion_tokens, reply.model, missing)
+        usage, (used, missing) = reply.usage, (adapter, "") if adapted else ("", adapter)
+        return Completion(samples, usage.prompt_tokens, usage.completion_tokens, reply.model, used, missing)
 
     async def count_tokens(self, text: str, *, allow_s: float) -> int:
         """Tokens of a text by the server's tokenizer, or an upper estimate where it has none."""

@@ -4,7 +4,6 @@ import html
 import random
 from collections import deque
 from collections.abc import Iterator, Sequence
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -56,12 +55,14 @@ def of_documents(count: int, seed: int) -> Iterator[dict[str, Any]]:
     beside its own, which the mesh splits and ranks.
     """
     rng = random.Random(f"documents:{seed}")  # noqa: S311 - reproducible, not secret
-    every = {scene.contexts for scene in scenes.scenes(scenes.DOCUMENTS_FITTED)}
-    for number, line in enumerate(islice(scenes.of_documents(rng), count)):
-        own = tuple(line.pop("contexts"))
-        others = rng.sample(sorted(every - {own}), rng.randint(*ORGANISATIONS))
-        contents = rng.sample([own, *others], len(others) + 1)
-        yield {"id": f"documents-{seed}-{number:06d}"} | line | {"search_results": _pages(contents)}
+    found = scenes.scenes(scenes.DOCUMENTS_FITTED)
+    asked = [(scene, question) for scene in found for question in scene.questions]
+    pages_of = sorted(scene.contexts for scene in found)
+    for number, (scene, question) in enumerate(rng.sample(asked, len(asked))[:count]):
+        strangers = [contexts for contexts in pages_of if contexts != scene.contexts]
+        others = rng.sample(strangers, rng.randint(*ORGANISATIONS))
+        results = {"search_results": _pages(rng.sample([scene.contexts, *others], len(others) + 1))}
+        yield {"id": f"documents-{seed}-{number:06d}"} | scenes.line(scene, question) | results
 
 
 def _about(rng: random.Random, record: Record, others: Sequence[str]) -> dict[str, Any]:

@@ -188,8 +188,7 @@ async def generate(
         return abstention
     sample = completion.samples[0]
     normalized = normalize_sample(sample)
-    adapter = "" if completion.missing_adapter else generation.adapter
-    replied = replace(abstention, generator=name_of(context.mesh.llm.model, adapter))
+    replied = replace(abstention, generator=name_of(context.mesh.llm.model, completion.adapter))
     if normalized.kind == "unknown":
         return replied
     return replace(

@@ -59,16 +59,17 @@ CHECK = prompts.load_turn("check")
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """A draft, the observation of it so far, and the completion and the messages that it is taken from.
-
-    `adapter` is empty where the base model replied.
-    """
+    """A draft, the observation of it so far, and the completion and the messages that it is taken from."""
 
     draft: Draft
     observation: Observation
     completion: Completion
     messages: Sequence[Message]
-    adapter: str
+
+    @property
+    def adapter(self) -> str:
+        """The adapter that replied, empty where the base model did."""
+        return self.completion.adapter
 
     def observing(self, **parts: Any) -> "Attempt":
         """The attempt with further parts of its observation."""
@@ -271,9 +272,7 @@ async def _generate(
     )
     if completion is None:
         return None
-    # It may have been unloaded since the generator listed it.
-    adapter = "" if completion.missing_adapter else adapter
-    sample, generator = completion.samples[0], confidence.name_of(mesh.llm.model, adapter)
+    sample, generator = completion.samples[0], confidence.name_of(mesh.llm.model, completion.adapter)
     reply, logprobs = normalize_sample(sample), confidence.logprob_signals(sample)
     observation = Observation(
         question.query,
@@ -286,7 +285,7 @@ async def _generate(
         ranks=mesh.calibration.ranks(generator, logprobs),
     )
     draft = Draft(reply.answer, reply.kind, 0.0, _source(evidence), tuple(evidence), generator=generator)
-    return Attempt(draft, observation, completion, messages, adapter)
+    return Attempt(draft, observation, completion, messages)
 
 
 async def _extract(context: Context, abstention: Draft) -> tuple[ReadResponse | None, Draft]:

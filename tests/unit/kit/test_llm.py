@@ -61,6 +61,7 @@ async def test_an_adapter_is_used_when_served_and_otherwise_the_base_model_which
     for adapter, used, missing in (("answer", "answer", ""), ("", "fake", ""), ("kg-api", "fake", "kg-api")):
         completion = await model.chat(ASK, max_tokens=5, allow_s=1, adapter=adapter)
         assert (completion.model, completion.missing_adapter) == (used, missing)
+        assert completion.adapter == ("" if missing else adapter)
 
 
 def changing(served: list[str], requested: list[str]) -> LLM:
@@ -83,6 +84,7 @@ async def test_an_adapter_unloaded_meanwhile_degrades_to_the_base_model_in_the_s
     served.remove("answer")
     completion = await model.chat(ASK, max_tokens=5, allow_s=5, adapter="answer")
     assert (completion.text, completion.model, completion.missing_adapter) == ("Paris", "base", "answer")
+    assert completion.adapter == ""
     assert requested == ["answer", "answer", "base"]
     # What is gone is not asked for again.
     assert (await model.chat(ASK, max_tokens=5, allow_s=5, adapter="answer")).missing_adapter == "answer"

@@ -34,7 +34,8 @@ def test_documents_leave_a_third_of_the_questions_open_and_say_yes_as_often_as_n
     for scene in scenes.scenes(file):
         answers = Counter(question.answer for question in scene.questions)
         assert (answers[""], len(scene.contexts)) == (2, 3), scene.id
-        assert answers["yes"] == answers["no"] in (0, 2), scene.id
+        # The others are answered in short.
+        assert answers["yes"] == answers["no"] == 2 * scene.id.startswith("w"), scene.id
 
 
 @pytest.mark.parametrize("file", [scenes.TAUGHT, scenes.DOCUMENTS], ids=["taught", "documents"])
