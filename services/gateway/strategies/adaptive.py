@@ -59,12 +59,16 @@ CHECK = prompts.load_turn("check")
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """A draft, the observation of it so far, and the completion and the messages that it is taken from."""
+    """A draft, the observation of it so far, and the completion and the messages that it is taken from.
+
+    `asked` is the adapter that was asked for, by which further calls ask again.
+    """
 
     draft: Draft
     observation: Observation
     completion: Completion
     messages: Sequence[Message]
+    asked: str
 
     @property
     def adapter(self) -> str:
@@ -243,17 +247,15 @@ async def _weigh(context: Context, attempt: Attempt, model: Confidence | None) -
 
 
 async def _adapter(context: Context, passages: Sequence[Evidence]) -> str:
-    """The adapter that answers, empty where the generator serves none.
-
-    It is the one for yes or no where passages are asked for it, and a confidence weighs its answers or none is wanted;
-    else the one for web answers.
+    """The adapter to ask: the one for yes or no where passages are asked for it, the generator serves it, and a
+    confidence weighs its answers or none is wanted; else the one for web answers.
     """
     mesh, web_answer, yes_no = context.mesh, context.settings.web_answer_adapter, context.settings.yes_no_adapter
     if yes_no and _source(passages) == "web" and asks_whether(plain(context.question.query)):
         is_fitted = mesh.calibration.own(mesh.llm.model, yes_no) is not None
         if (is_fitted or _gives_all(context)) and await serves_adapter(context, yes_no, otherwise=web_answer):
             return yes_no
-    return web_answer if await serves_adapter(context, web_answer) else ""
+    return web_answer
 
 
 async def _generate(
@@ -261,11 +263,12 @@ async def _generate(
 ) -> Attempt | None:
     """The generator's answer, with calculations where the question asks for them; None where it gave no reply."""
     mesh, question, adapter = context.mesh, context.question, await _adapter(context, passages)
+    has_adapter = await serves_adapter(context, adapter)
     evidence = passages
-    if not adapter:
+    if not has_adapter:
         # The adapter is not trained to read calculations, and its base model is too small to write them.
         evidence = [*await _calculate(context, passages), *passages]
-    prompt = PROMPTS[TAUGHT_PROMPT if adapter else "adaptive"]
+    prompt = PROMPTS[TAUGHT_PROMPT if has_adapter else "adaptive"]
     messages = chat(prompt, plain(question.query), question.query_time, evidence)
     completion = await complete(
         context, messages, max_tokens=context.settings.max_answer_tokens, adapter=adapter, cached_tokens=cached_tokens
@@ -285,7 +288,7 @@ async def _generate(
         ranks=mesh.calibration.ranks(generator, logprobs),
     )
     draft = Draft(reply.answer, reply.kind, 0.0, _source(evidence), tuple(evidence), generator=generator)
-    return Attempt(draft, observation, completion, messages)
+    return Attempt(draft, observation, completion, messages, adapter)
 
 
 async def _extract(context: Context, abstention: Draft) -> tuple[ReadResponse | None, Draft]:
@@ -318,7 +321,7 @@ async def _add_samples(context: Context, attempt: Attempt) -> Attempt:
         max_tokens=SAMPLE_TOKENS,
         min_tokens=SAMPLE_TOKENS,
         cached_tokens=estimate(attempt.messages),
-        adapter=attempt.adapter,
+        adapter=attempt.asked,
         n=count,
         temperature=TEMPERATURE,
     )
@@ -336,7 +339,7 @@ async def _add_check(context: Context, attempt: Attempt) -> Attempt:
         max_tokens=1,
         min_tokens=1,
         cached_tokens=estimate(attempt.messages),
-        adapter=attempt.adapter,
+        adapter=attempt.asked,
         constraint=Constraint(choice=CHOICES),
         logprobs=True,
     )
