@@ -10,6 +10,8 @@ from lab.draft.vocabulary import words_of_names
 
 # Fewer values may be keys of another table by chance.
 MIN_SHARED = 3
+# Shorter beginnings of a noun may be other words.
+MIN_BEGINNING = 4
 
 
 def joins_of(table: CsvTable, tables: Mapping[str, CsvTable]) -> list[Join]:
@@ -22,7 +24,7 @@ def joins_of(table: CsvTable, tables: Mapping[str, CsvTable]) -> list[Join]:
             other, key = joined
             role = column.name.removesuffix(f"_{key}").removesuffix("_id").removesuffix("_code")
             # A dept_id is the key of departments.
-            role = other.noun if column.name == key else role
+            role = other.noun if column.name == key or _shortens(role, other.noun) else role
             joins.append(Join(column, other.name, other.key[0], key, label.name, role))
     counts = Counter(join.table for join in joins)
     nouns = {one.name: one.noun for one in named}
@@ -40,6 +42,11 @@ def with_own_roles(table: CsvTable, joins: Sequence[Join]) -> list[Join]:
     joined = {join.column.name for join in joins}
     others = {column.name for column in table.columns} - joined
     return [replace(join, role=join.column.name) if join.role in others else join for join in first.values()]
+
+
+def _shortens(name: str, noun: str) -> bool:
+    """Whether a column is called by the beginning of a noun: the instr of instructors."""
+    return len(name) >= MIN_BEGINNING and noun.startswith(name)
 
 
 def _plain(join: Join, noun: str) -> Join:
@@ -89,6 +96,7 @@ def _shared(column: Column, table: CsvTable, key: Column) -> float:
     ends = "_" in key.name and column.name.endswith(f"_{key.name}")
     # The cust of an order is the cust_no of a customer.
     begins = key.numbered and column.name == key.name.rpartition("_")[0]
+    begins |= _shortens(column.name, table.noun)
     named = column.name == key.name or is_called(column, table) or ends or begins
     if (column.type != "text" and not named) or (len(column.values) < MIN_SHARED and not named):
         return 0.0

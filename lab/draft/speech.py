@@ -14,6 +14,7 @@ from services.kg.generate.rules.inflection import inflections
 # The only one of these that a thing has is its size, if no other column is.
 _DIMENSIONS = ("height", "length", "width", "diameter", "weight")
 # Counts that are the size of a thing without another one.
+PAYMENT = "payment"
 _COUNTS_OF_SIZE = ("rooms", "seats", "capacity", "population")
 
 
@@ -43,6 +44,8 @@ def words_of_keys(tables: Sequence[CsvTable]) -> dict[str, KeyWords]:
                 # The studio of a game is who made it, and what studios are called.
                 entry.words = [*entry.words, *of_join.words]
                 entry.also = list(dict.fromkeys((*entry.also, *of_join.also)))
+    for key in _of_other_persons(tables):
+        entries[key].words = []
     things = frozenset(nouns.values())
     names = {name.replace("_", " ") for name in (*entries, *(noun for table in tables for noun in table.nouns))}
     for entry in entries.values():
@@ -50,6 +53,15 @@ def words_of_keys(tables: Sequence[CsvTable]) -> dict[str, KeyWords]:
         words = (form for word in entry.words if word not in ambiguous for form in _without_nouns(word, things))
         entry.words = list(dict.fromkeys(words))
     return entries
+
+
+def _of_other_persons(tables: Sequence[CsvTable]) -> Iterator[str]:
+    """The keys by which rows of several persons have what one of them has: a pupil's phone is not the instructor's."""
+    persons = {one.name for one in tables if one.of_persons}
+    for table in tables:
+        joins = [one for one in table.joins if one.table in persons]
+        for join in joins if len(joins) + (table.name in persons) > 1 else ():
+            yield from sorts_behind(table, join, tables)
 
 
 def _without_nouns(word: str, nouns: frozenset[str]) -> list[str]:
@@ -83,6 +95,10 @@ def _of_columns(tables: Sequence[CsvTable]) -> dict[str, KeyWords]:
                 words = [f"{table.noun} number", f"number of {table.noun}"] if own else words
                 more, less = _adjectives(column, table)
                 idle = column.idle
+                if any(one.noun == PAYMENT for one in tables):
+                    # What somebody paid is told by the payments.
+                    told = ["pay"] if table.noun == PAYMENT and column.key == "amount" else []
+                    words = [*words, *told] if table.noun == PAYMENT else [one for one in words if one != "pay"]
                 if _is_joining(column, table):
                     # "When did she join the school", of a `start_date`.
                     joining = measures()["joined"]
@@ -159,6 +175,7 @@ def _of_joins(table: CsvTable, tables: Sequence[CsvTable], nouns: Mapping[str, s
     """
     behind = [sorts_behind(table, join, tables) for join in table.joins]
     keys = Counter(column.key for column in (*table.columns, *(one for some in behind for one in some.values())))
+    joined = {one.name: one for one in tables}
     for join, sorts in zip(table.joins, behind, strict=True):
         phrases = phrases_of(join.role)
         deed = verb_of(join.role.removesuffix("_by")) if join.role.endswith("_by") else ""
@@ -173,7 +190,7 @@ def _of_joins(table: CsvTable, tables: Sequence[CsvTable], nouns: Mapping[str, s
         child = child_of(table, join)
         if join.role in (join.table, nouns[join.table]):
             # "Which pet had it", of visits of an animal.
-            called = next(one.nouns for one in tables if one.name == join.table)
+            called = joined[join.table].nouns
             yield join.role, KeyWords(words=[one for one in called if one not in PERSONS])
             if idle := [*verbs, *phrases_of(child).get("also", [])]:
                 for key in (f"{child}_count", identifier(plural(child))):

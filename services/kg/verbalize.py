@@ -32,6 +32,7 @@ STATUS = {
 }
 # Below it three decimals lose most of a number.
 SMALL = 0.01
+MINUTES_OF_HOUR = 60
 _ENGLISH = Locale("en")
 # MusicBrainz's own codes beside ISO 3166.
 OTHER_AREAS = {"XW": "worldwide", "XE": "Europe", "XG": "East Germany", "XC": "Czechoslovakia", "SU": "Soviet Union"}
@@ -211,13 +212,19 @@ class _Facts:
         counted = f"{grouped(outcome.total)} value{'' if outcome.total == 1 else 's'}"
         if is_sql(outcome.source):
             # Where one of its values stands beside a total, a reader takes it for that.
-            return f"{text}, from {counted}."
+            return f"{text}{_in_hours(kind, outcome.value)}, from {counted}."
         inputs = [
             f"{self._subject(row)}: {value_text(key, row[key.name], self.today)}"
             for row in outcome.rows[: self.max_items]
             if row.get(key.name) is not None
         ]
         return f"{text}, from {counted}: {'; '.join(inputs)}."
+
+
+def _in_hours(key: Key, value: Scalar) -> str:
+    """Minutes as hours, in parentheses: a small reader does not divide."""
+    is_long = key.unit == "minutes" and isinstance(value, int | float) and value >= MINUTES_OF_HOUR
+    return f" ({grouped(round(float(value) / MINUTES_OF_HOUR, 2))} hours)" if is_long and value is not None else ""
 
 
 def _dynamic_value(function: Function, row: Mapping[str, Scalar]) -> str:

@@ -1,5 +1,7 @@
 """Step `kg`: facts of the knowledge graph, and an answer from them alone (db3, section 2.3)."""
 
+import json
+import re
 from dataclasses import replace
 
 from proto.classify import Classification
@@ -17,6 +19,10 @@ FOUND = frozenset({"ok", "stale"})
 # Of an answer from facts, and of the prompt around them.
 ANSWER_TOKENS = 75
 FRAME_TOKENS = 100
+# Rows that are told one by one.
+MAX_LISTED = 12
+_SAME = re.compile(r"the same [^:]+: ")
+_ITEMS = re.compile(r"[,;] (?:and )?| and ")
 
 
 async def look_up(context: Context, mode: KgMode | None = None) -> KgResponse | None:
@@ -62,6 +68,28 @@ def as_evidence(response: KgResponse) -> Evidence:
     """The facts as a reference."""
     until = f", known until {response.as_of}" if response.as_of else ""
     return Evidence(text=response.text, page=0, page_name=f"{GRAPH_TITLE}{until}", source="kg")
+
+
+def with_whole_list(answer: str, facts: KgResponse) -> str:
+    """An answer that names some rows of a SELECT, with those that it leaves out.
+
+    So it is where nothing but their names is told, which gives no reason to leave one out, and with what comes to just
+    as much as the first: a tie is no victory.
+    """
+    if facts.mode != "sql" or len(facts.statements) != 1:
+        return answer
+    (statement,) = facts.statements
+    rows = json.loads(statement.rows_json)
+    if not rows or len(rows) != statement.row_count or len(rows) > MAX_LISTED:
+        return answer
+    names = [next(iter(row.values())) for row in rows]
+    ties = [name for note in statement.notes if (same := _SAME.match(note)) for name in note[same.end() :].split(", ")]
+    is_told_alone = len(rows) > 1 and all(len(row) == 1 for row in rows)
+    if not all(isinstance(name, str) for name in names) or not (is_told_alone or (len(rows) == 1 and ties)):
+        return answer
+    whole = list(dict.fromkeys([*names, *ties]))
+    known, said = {name.casefold() for name in whole}, {one.casefold() for one in _ITEMS.split(answer)}
+    return (", " if not any("," in name for name in whole) else "; ").join(whole) if said < known else answer
 
 
 def facts_of(facts: KgResponse | None) -> list[Evidence]:

@@ -31,7 +31,7 @@ from services.gateway.steps.generate import (
     unread,
 )
 from services.gateway.steps.graph_first import graph_first
-from services.gateway.steps.knowledge_graph import answers, as_evidence, look_up, no_such_event
+from services.gateway.steps.knowledge_graph import answers, as_evidence, look_up, no_such_event, with_whole_list
 from services.gateway.steps.read import behind, extract, read
 from services.gateway.steps.retrieve import RERANKING_OPTIONS, Retrieval
 from services.gateway.strategies.base import Strategy
@@ -124,7 +124,7 @@ async def _from_graph(context: Context, replies: list[Normalized]) -> Draft | No
         context.run.decide("settled", f"{facts.settled.rule}: {', '.join(facts.settled.inputs)}")
         return Draft(facts.settled.answer, "answer", SETTLED, "kg", (as_evidence(facts),))
     draft = await _read(context, [as_evidence(facts)], replies=replies)
-    return draft if draft.kind == "answer" else None
+    return replace(draft, answer=with_whole_list(draft.answer, facts)) if draft.kind == "answer" else None
 
 
 async def _read(context: Context, evidence: Sequence[Evidence], *, replies: list[Normalized]) -> Draft:

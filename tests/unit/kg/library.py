@@ -12,6 +12,7 @@ guild        people of a first and a last name, one without the last, who stand 
 coast        headers without gaps, Y and N, numbers in millions, several values in a cell, people named in another table
 gym          abbreviations, a flag that says so, cells with slashes, a value that is called as a column
 depot        trucks with several logs and checks each, told by a number sign; two columns in metres; what has not come
+school       times, states and rows that a question means and a model's statement does not say; tutors' own phones
 ferries, club, gallery      times of day; games of two players; painters, whose paintings are called as what they do
 """
 

@@ -71,6 +71,11 @@ class Statement:
         """See `comparisons.place_of`."""
         return place_of(column, self.functions)
 
+    def keys_of(self, table: exp.Table) -> Sequence[Key]:
+        """The keys of a table's function; none of a table that the domain does not have."""
+        function = self.functions.get(table.name)
+        return function.keys if function is not None else ()
+
     def has_days(self, column: exp.Column) -> bool:
         """Whether a column has days."""
         place = self.place_of(column)

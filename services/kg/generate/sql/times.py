@@ -1,25 +1,26 @@
 """The time that a question says, in place of what a model makes of it: last month is not the last 30 days."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
 
 from sqlglot import exp
 
 from services.kg.comparisons import tables_of
+from services.kg.generate.rules.inflection import inflections
 from services.kg.generate.rules.question import Question
 from services.kg.generate.rules.times import TimePhrase
 from services.kg.generate.sql.figures import DAY, months_of
 from services.kg.generate.sql.statement import Statement
 from services.kg.language.catalogue import Function
-from services.kit.text.vocabulary import WEEKDAYS, alternatives
+from services.kit.text.vocabulary import MONTH_NAMES, WEEKDAYS, alternatives
 
 # What stands before a time -> whether rows before its first day, of it, and behind its last one are asked for.
 _BEFORE: tuple[tuple[str, tuple[bool, bool, bool]], ...] = (
     (r"(?:before|earlier than|prior to)", (True, False, False)),
     (r"(?:after|later than)", (False, False, True)),
-    (r"since", (False, True, True)),
+    (r"since(?: the (?:start|beginn?ing|first)(?: of)?)?", (False, True, True)),
     (r"(?:until|till|up to|(?:by|until|till|up to|through) the end of)", (True, True, False)),
     (r"(?:in|during|for|over|throughout)", (False, True, False)),
 )
@@ -35,6 +36,12 @@ _PART = re.compile(
 # "2021 or later" and "from May on" have another end.
 _GOES_ON = re.compile(r"^\s*(?:or|and|to|on|onwards?|so far|till|until|[-–/])(?!\w)", re.IGNORECASE)
 _YEAR = re.compile(r"(?:1[5-9]|20)\d\d")
+# A month of a certain year, though that is not said: since March, last August.
+_OF_LATE = re.compile(
+    rf"\bsince (?:the (?:start|beginn?ing|first)(?: of)? )?(?P<since>{alternatives(MONTH_NAMES)})\b|"
+    rf"\b(?P<near>(?:this|last|next) (?:{alternatives(MONTH_NAMES)}))\b",
+    re.IGNORECASE,
+)
 _COMPARED = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Between, exp.Like, exp.In)
 _OF_A_ROW = ("date", "day")
 _TODAY = (exp.CurrentDate, exp.CurrentTimestamp)
@@ -60,10 +67,11 @@ def said_time(question: Question) -> SaidTime | None:
     if phrase is None:
         return None
     before, behind = question.text[: phrase.start], question.text[phrase.end :]
-    elsewhere = f"{before} {behind}"
+    leads = ((lead.search(before), parts) for lead, parts in _LEADS)
+    lead, parts = next(((lead, parts) for lead, parts in leads if lead), (None, None))
+    elsewhere = f"{before[: lead.start()] if lead else before} {behind}"
     if _PART.search(elsewhere) or months_of(elsewhere) or _GOES_ON.search(behind):
         return None
-    parts = next((parts for lead, parts in _LEADS if lead.search(before)), None)
     if parts is None and not phrase.text[0].isdigit() and _ALONE.search(before):
         parts = (False, True, False)
     window = question.window_of(phrase.text)
@@ -77,6 +85,11 @@ def said_time(question: Question) -> SaidTime | None:
 def _only_phrase(question: Question) -> TimePhrase | None:
     """The only time of a question; a year alone is one whatever stands before it."""
     times = question.times
+    months = list(_OF_LATE.finditer(question.words)) if not times else []
+    if len(months) == 1 and len(months_of(question.words)) == 1 and not _YEAR.search(question.words):
+        (month,) = months
+        group = month.lastgroup or ""
+        return TimePhrase(month[group], month.start(group), len(month[group]))
     years = [] if times else list(_YEAR.finditer(question.words))
     phrases = [*times, *(TimePhrase(year[0], year.start(), len(year[0])) for year in years)]
     if len(phrases) != 1:
@@ -84,7 +97,8 @@ def _only_phrase(question: Question) -> TimePhrase | None:
     phrase = phrases[0]
     # A day of any year: on 30 June.
     is_open = any(map(str.isdigit, phrase.text)) or months_of(phrase.text)
-    return None if is_open and not _YEAR.search(phrase.text) else phrase
+    is_told = _YEAR.search(phrase.text) or re.search(r"\b(?:this|last|next) year\b", phrase.text, re.IGNORECASE)
+    return None if is_open and not is_told else phrase
 
 
 def _texts(*days: date) -> list[str]:
@@ -94,10 +108,15 @@ def _texts(*days: date) -> list[str]:
     return [f"{day:%Y-%m}" if all(one.day == 1 for one in days) else day.isoformat() for day in days]
 
 
-def ask_of_the_time(select: exp.Select, said: SaidTime, statement: Statement) -> tuple[str, ...]:
+def ask_of_the_time(
+    select: exp.Select, said: SaidTime, statement: Statement, words: Collection[str] = ()
+) -> tuple[str, ...]:
     """Put the time that a question says in place of a statement's conditions on the only column of days that has some.
 
     Where there are none it is added, see `with_left_out_time`.
+
+    Args:
+        words: of the question.
 
     Returns:
         the days that the statement has then; empty where it stays as it is.
@@ -105,7 +124,7 @@ def ask_of_the_time(select: exp.Select, said: SaidTime, statement: Statement) ->
     days = tuple(filter(None, (said.first, said.behind)))
     conditions = list(conditions_on_days(select, statement.has_days))
     if not conditions:
-        return days if with_left_out_time(select, said, statement.functions) else ()
+        return days if with_left_out_time(select, said, statement.functions, words) else ()
     columns = {column.sql() for one in conditions for column in one.find_all(exp.Column)}
     is_other = any(isinstance(one, exp.NEQ) or one.find_ancestor(exp.Or, exp.Not) for one in conditions)
     if len(columns) != 1 or is_other:
@@ -116,10 +135,16 @@ def ask_of_the_time(select: exp.Select, said: SaidTime, statement: Statement) ->
     return days
 
 
-def with_left_out_time(select: exp.Select, said: SaidTime, functions: Mapping[str, Function]) -> bool:
+def with_left_out_time(
+    select: exp.Select, said: SaidTime, functions: Mapping[str, Function], words: Collection[str] = ()
+) -> bool:
     """Add the time that a question says to a statement without any, over a table whose rows each are of a day.
 
-    Who was hired this year is another question than who was absent most this year: what has no `date` stays as it is.
+    Who was hired this year is another question than who was absent most this year: what has no `date`, no day of the
+    rows themselves, `roasted_on` of roasts, and none that the question names stays as it is.
+
+    Args:
+        words: of the question, in lower case.
 
     Returns:
         whether the statement has it now.
@@ -130,12 +155,44 @@ def with_left_out_time(select: exp.Select, said: SaidTime, functions: Mapping[st
     # The longest of this year has the most hours of this year.
     for one in list(select.find_all(exp.Select)):
         tables = tables_of(one)
-        keys = [key for table in tables for key in functions[table.name].keys]
-        dates = [key.name for key in keys if key.kind == "date" and key.name in _OF_A_ROW]
-        if len(tables) == len(dates) == 1:
-            one.where(said.of(exp.column(dates[0])), copy=False)
+        dates = [key.name for table in tables for key in functions[table.name].keys if key.kind == "date"]
+        named = [name for name in dates if not _forms(name).isdisjoint(words)]
+        own = named or [name for name in dates if _is_of_the_row(name, tables[0].name)]
+        if len(tables) == len(own) == 1:
+            one.where(said.of(exp.column(own[0])), copy=False)
             is_added = True
     return is_added
+
+
+def _is_of_the_row(date: str, noun: str) -> bool:
+    """Whether a date is that of a row itself: `test_date` of tests, `ordered` of orders, `paid_on` of payments."""
+    deed = date.partition("_")[0]
+    named = date.removeprefix(f"{noun}_") in _OF_A_ROW
+    return named or (deed != noun and deed in {*inflections(noun), *inflections(noun.removesuffix("ment"))})
+
+
+def _forms(date: str) -> set[str]:
+    """What says a date by what was done then: joined and join of `joined_on`."""
+    deed = date.removesuffix("_on").removesuffix("_at")
+    return {deed, *inflections(deed)} if deed not in _OF_A_ROW else set()
+
+
+def leaves_out_time(statement: Statement, days: Collection[str]) -> bool:
+    """Whether a statement over many rows, some of which have days, is without the time that its question says.
+
+    Args:
+        days: of that time, which the statement has.
+    """
+    tree = statement.tree
+    is_of_many = statement.is_counted or any(tree.args.get(one) for one in ("group", "order"))
+    has_days = any(key.kind == "date" for table in tree.find_all(exp.Table) for key in statement.keys_of(table))
+    told = (one for side in tree.find_all(exp.Select) for one in conditions_on_days(side, statement.has_days))
+    is_told = bool(days) or any(told) or any(map(_says_days, tree.find_all(exp.Literal)))
+    return is_of_many and has_days and not is_told
+
+
+def _says_days(literal: exp.Literal) -> bool:
+    return _YEAR.search(literal.name) is not None
 
 
 def conditions_on_days(select: exp.Select, is_day: Callable[[exp.Column], bool]) -> Iterator[exp.Expr]:

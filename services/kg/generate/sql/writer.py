@@ -16,13 +16,7 @@ from services.kg.generate.rules.values import Values
 from services.kg.generate.spans import Spot, Spotter, spots_in
 from services.kg.generate.sql.belonging import chars_known
 from services.kg.generate.sql.figures import unsaid
-from services.kg.generate.sql.grounding import (
-    asks_no_flag,
-    is_about_something_else,
-    name_entities,
-    with_items,
-    without_guesses,
-)
+from services.kg.generate.sql.grounding import name_entities, with_items, without_guesses
 from services.kg.generate.sql.linking import (
     Link,
     linked_values,
@@ -43,9 +37,10 @@ from services.kg.generate.sql.mending import (
     rank_as_said,
     without_unsaid_days,
 )
+from services.kg.generate.sql.refusals import asks_no_flag, is_about_something_else
 from services.kg.generate.sql.schema import tables_text
 from services.kg.generate.sql.statement import Statement
-from services.kg.generate.sql.times import ask_of_the_time, conditions_on_days, said_time
+from services.kg.generate.sql.times import ask_of_the_time, conditions_on_days, leaves_out_time, said_time
 from services.kg.language.catalogue import NUMERIC, Catalogue
 from services.kg.selects import parse_select
 from services.kit.budget import Budget
@@ -183,6 +178,7 @@ class SqlWriter:
         flags, lexicon = self._columns(domain, "flag"), lexicons(self.catalogue)[domain]
         question = Question(query, area.calendar, now, tuple(spots))
         said_then = said_time(question)
+        words, times = question.words.split(), list[str]()
         nothing_as_null(statement, self.values)
         if said_then is not None:
             count_rows(statement, query, lexicon)
@@ -197,11 +193,14 @@ class SqlWriter:
             without_unsaid_days(select, query, statement.has_days)
             if question.is_half_read and any(conditions_on_days(select, statement.has_days)):
                 return statement, "a time of which words are unread"
-            days = ask_of_the_time(select, said_then, statement) if said_then is not None else ()
+            days = ask_of_the_time(select, said_then, statement, words) if said_then is not None else ()
+            times += days
             if unsaid(select, query, days):
                 return statement, "a number or a day that is not said"
             if asks_no_flag(select, query, flags):
                 return statement, "yes or no for something else"
+        if said_then is not None and leaves_out_time(statement, times):
+            return statement, "without the time that is said"
         if not name_entities(statement, query, spots, self.names):
             return statement, "a name that is not said"
         each_compared(statement.sides[0], query, statement.has_days)

@@ -1,0 +1,267 @@
+"""Why a statement is about something else than its question, which no answer is better than.
+
+A model completes what it does not find: another name, a value nobody said, a near column.
+"""
+
+import re
+from collections.abc import Collection, Iterator, Sequence
+
+from rapidfuzz import fuzz
+from sqlglot import exp
+
+from services.kg.comparisons import tables_of
+from services.kg.generate.ground import WEAK_WORDS, beginnings_of, named, words_of
+from services.kg.generate.rules.interrogatives import WHETHER
+from services.kg.generate.rules.lexicon import Lexicon
+from services.kg.generate.rules.phrases import compiled
+from services.kg.generate.rules.values import Values
+from services.kg.generate.spans import Spot, asking_words
+from services.kg.generate.sql.grounding import is_unsaid, on_texts
+from services.kg.generate.sql.linking import TITLES
+from services.kg.generate.sql.schema import FEW_VALUES
+from services.kg.generate.sql.statement import Statement
+from services.kg.language.catalogue import NUMERIC, Key
+from services.kg.store.names import normalise
+
+_WHETHER = re.compile(rf"\W*(?:{'|'.join(WHETHER)})\b", re.IGNORECASE)
+_DAY_ASKED = re.compile(r"\W*(?:on |by )?(?:what|which) date\b", re.IGNORECASE)
+_HOUR_ASKED = re.compile(r"\b(?:what|which) (?:time|hour)\b", re.IGNORECASE)
+_WHEN = re.compile(r"\W*when\b", re.IGNORECASE)
+_AMOUNT_ASKED = re.compile(r"\b(?:how (?:much|many)|what|when|where|whose|who)\b")
+_ARTICLES = ("a", "an", "the")
+# Two spellings of a word beside others of its name, in percent.
+ALIKE = 75.0
+# What puts people in the order of their births.
+_AGE = re.compile(r"\b(?:(?:old|young)(?:er|est)?|elde(?:r|st)|age[ds]?|born|births?|birthdays?|senior|junior)\b")
+# Rows in a certain state are meant, whatever it is called.
+_IN_A_STATE = re.compile(
+    r"\b(?:still|actually|really|in the end|took place|taken place|go(?:ne|es)? ahead|went (?:ahead|through)|"
+    r"fell through|(?:not|without|excluding|leaving out|ignoring) (?:counting )?(?:the )?"
+    r"(?:cancelled|canceled|refunded|rejected|failed|voided|withdrawn))\b"
+)
+_STATES = frozenset(("state", "status", "stage", "outcome", "result", "phase", "condition"))
+# A number of rows, and no value: "just the one lot", "only once".
+_SO_MANY_ROWS = re.compile(r"\b(?:just|only) (?:the )?(?:one|once|twice|two|three)\b")
+_HOW_MANY = re.compile(r"\bhow many ((?:[a-z-]+ ){0,2}[a-z-]+)")
+# What says a flag by no word of its name, by the last one.
+_OTHERWISE = {"paid": ("owe", "owing", "outstanding", "overdue", "arrears", "settle"), "active": ("current", "still")}
+
+
+def asks_no_flag(select: exp.Select, query: str, flags: Collection[str]) -> bool:
+    """Whether a statement tells yes or no where the question wants an amount, a day, a place or somebody."""
+    items = select.expressions
+    is_flag = len(items) == 1 and isinstance(items[0], exp.Column) and items[0].name.lower() in flags
+    return is_flag and _AMOUNT_ASKED.match(query.lower().strip()) is not None
+
+
+def is_about_something_else(
+    statement: Statement, query: str, said: str, spots: Sequence[Spot], values: Values, lexicon: Lexicon
+) -> str:
+    """The reason why a statement is about something else than its question; empty where it may be about it.
+
+    Args:
+        said: the question, and the stored values that it says.
+    """
+    texts = [text for one in statement.comparisons() for text in one.texts]
+    reasons = (
+        (_leaves_out(texts, spots), "a name is left out"),
+        (_is_another_name(texts, query), "another name"),
+        (any(_unsaid(statement, said, values)), "a text that is not said"),
+        (_asks_unsaid_flag(statement, query, lexicon), "yes or no for what is not said"),
+        (any(_counted_nowhere(statement, values)), "a count of what no row has"),
+        (_counts_what_it_names(statement), "a count of what is named"),
+        (_counts_before(statement, values), "a count of days before the first"),
+        (_tells_a_text(statement, query), "a text for a day"),
+        (_tells_a_day(statement, query), "a day for a time of day"),
+        (_tells_its_condition(statement, query), "its own condition"),
+        (_sorts_by_age(statement, query), "an order by age"),
+        (_leaves_out_state(statement, query), "without the state that is meant"),
+        (_is_of_so_many(statement, query), "a value for a number of rows"),
+        (_counts_without_groups(statement), "an order by a count of nothing"),
+        (_counts_others(statement, query, lexicon), "a count of other rows"),
+        (_tells_a_code(statement, query, values), "a code for somebody"),
+    )
+    return next((reason for is_so, reason in reasons if is_so), "")
+
+
+def _leaves_out(texts: Sequence[str], spots: Sequence[Spot]) -> bool:
+    """Whether a name of the question stands in no comparison, with an article or not."""
+    words = {*normalise(" ".join(texts)).split(), *_ARTICLES}
+    return any(not words.issuperset(normalise(spot.text).split()) for spot in spots)
+
+
+def _is_another_name(texts: Sequence[str], query: str) -> bool:
+    """Whether the question says a text in part, as part of another name.
+
+    Fromagerie Brignac is not asked of where the question says "Fromagerie Delacroix".
+    """
+    written = [word.text for text in texts for word in words_of(text)]
+    words = words_of(query)
+    for text in texts:
+        part = named(text, query)
+        if part is None or part == text or not any(map(str.isalpha, text)):
+            continue
+        start = query.find(part)
+        ends = (start - 1, start + len(part) + 1)
+        beside = [one.text for one in words[1:] if one.is_capital and (one.end == ends[0] or one.start == ends[1])]
+        if any(not any(_may_be(one, other) for other in (*written, *TITLES)) for one in beside):
+            return True
+    return False
+
+
+def _may_be(word: str, other: str) -> bool:
+    """Whether a word is another one, its beginning, or a misspelling of it."""
+    return other.startswith(word) or fuzz.ratio(word, other) >= ALIKE
+
+
+def _unsaid(statement: Statement, said: str, values: Values) -> Iterator[str]:
+    """Texts that the question does not say, of keys with more of them than a prompt shows.
+
+    Of a few, which the model was shown, one may be meant in other words.
+    """
+    for one in on_texts(statement):
+        texts = [text.strip("%") for text in one.texts]
+        if any(is_unsaid(text, said) for text in texts):
+            shown = values.of(one.function, one.key.name)
+            if not 0 < len(shown) <= FEW_VALUES:
+                yield from texts
+
+
+def _asks_unsaid_flag(statement: Statement, query: str, lexicon: Lexicon) -> bool:
+    """Whether rows are told apart by yes or no for what no word of the question says: whether a late one is in use."""
+    words = [word.text for word in words_of(query)]
+    columns = [one for where in statement.tree.find_all(exp.Where) for one in where.find_all(exp.Column)]
+    for function, key in filter(None, map(statement.place_of, columns)):
+        otherwise = _OTHERWISE.get(key.name.rpartition("_")[2], ())
+        if key.kind != "flag" or compiled((*lexicon.plain(function.name, key.name), *otherwise)).search(query):
+            continue
+        parts = [part for part in beginnings_of(key.name) if part not in WEAK_WORDS and part not in asking_words()]
+        if parts and not any(part in word for part in parts for word in words):
+            return True
+    return False
+
+
+def _counted_nowhere(statement: Statement, values: Values) -> Iterator[str]:
+    """Texts that no row has, of which rows are counted. Blocks for milliseconds.
+
+    That there are none is no answer: who asks how many came to Kielder does not ask whether there was a trip.
+    """
+    for one in on_texts(statement) if statement.is_counted else ():
+        if isinstance(one.node, exp.EQ):
+            yield from (text for text in one.texts if text and not values.stored(one.function, one.key.name, text))
+
+
+def _counts_before(statement: Statement, values: Values) -> bool:
+    """Whether rows are counted of days before a table's first: nothing was written down. Blocks for milliseconds."""
+    ends = (exp.EQ, exp.Like, exp.LT, exp.LTE, exp.Between)
+    for one in statement.comparisons() if statement.is_counted else ():
+        if one.key.kind == "date" and isinstance(one.node, ends) and one.texts:
+            end = one.texts[-1].rstrip("%-")
+            first = values.least(one.function, one.key.name)[: len(end)]
+            if end[:1].isdigit() and (end < first or (end == first and isinstance(one.node, exp.LT))):
+                return True
+    return False
+
+
+def _counts_what_it_names(statement: Statement) -> bool:
+    """Whether rows are counted that are named one by one: how many cats Ann has is not how many Anns there are."""
+    return any(isinstance(one, exp.Count) for one in statement.outputs) and any(
+        one.is_name and one.key.name in one.function.subject and isinstance(one.node, exp.EQ | exp.In)
+        for one in statement.comparisons()
+        if one.node.find_ancestor(exp.Select) is statement.sides[0]
+    )
+
+
+def _tells_a_text(statement: Statement, query: str) -> bool:
+    """Whether it tells a text alone where the question wants a day, or names somebody for `when`.
+
+    When a mill was last greased is not by whom; when a stall is open may be told in words.
+    """
+    outputs = statement.outputs
+    place = statement.place_of(outputs[0]) if len(outputs) == 1 and isinstance(outputs[0], exp.Column) else None
+    if place is None or place[1].kind != "text":
+        return False
+    key = place[1]
+    is_by_whom = bool(key.entity) or key.name.endswith("_by")
+    is_dated = "date" in key.name.split("_")
+    return (bool(_DAY_ASKED.match(query)) and not is_dated) or (bool(_WHEN.match(query)) and is_by_whom)
+
+
+def _tells_a_day(statement: Statement, query: str) -> bool:
+    """Whether it tells a day where the question wants a time of day."""
+    outputs = statement.outputs
+    places = [statement.place_of(one) for one in outputs if isinstance(one, exp.Column)]
+    is_of_days = len(places) == len(outputs) and all(one is not None and one[1].kind == "date" for one in places)
+    return is_of_days and _HOUR_ASKED.search(query) is not None
+
+
+def _tells_its_condition(statement: Statement, query: str) -> bool:
+    """Whether it tells nothing but a text that it looks for, where no yes or no is asked: the contact of a contact."""
+    if statement.is_counted or _WHETHER.match(query):
+        return False
+    outputs = [one for one in statement.outputs if isinstance(one, exp.Column)]
+    keys = {place[1].name for one in outputs if (place := statement.place_of(one)) is not None}
+    looked_for = {one.key.name for one in on_texts(statement) if isinstance(one.node, exp.EQ)}
+    return bool(keys) and len(outputs) == len(statement.outputs) and keys <= looked_for
+
+
+def _sorts_by_age(statement: Statement, query: str) -> bool:
+    """Whether rows are put in the order of births, which no word says: the last who passed are not the youngest."""
+    ordered = [one.this for one in statement.tree.find_all(exp.Ordered, exp.Max, exp.Min)]
+    places = [statement.place_of(one) for one in ordered if isinstance(one, exp.Column)]
+    is_of_births = any(place is not None and place[1].spell == "age" for place in places)
+    return is_of_births and _AGE.search(query.lower()) is None
+
+
+def _leaves_out_state(statement: Statement, query: str) -> bool:
+    """Whether the question wants rows in a certain state, as what "actually took place", of which nothing is asked."""
+    if _IN_A_STATE.search(query.lower()) is None:
+        return False
+    keys = [key for table in statement.tree.find_all(exp.Table) for key in statement.keys_of(table)]
+    conditions = [one for where in statement.tree.find_all(exp.Where) for one in where.find_all(exp.Column)]
+    asked = [place[1] for one in conditions if (place := statement.place_of(one)) is not None]
+    is_asked = any(_is_state(key) or key.kind == "flag" for key in asked)
+    is_asked |= any(True for where in statement.tree.find_all(exp.Where) for _ in where.find_all(exp.Null))
+    return any(map(_is_state, keys)) and not is_asked
+
+
+def _is_state(key: Key) -> bool:
+    return key.name.rpartition("_")[2] in _STATES
+
+
+def _is_of_so_many(statement: Statement, query: str) -> bool:
+    """Whether so many rows are asked for, and none are counted: "who has sold us just the one lot"."""
+    return _SO_MANY_ROWS.search(query.lower()) is not None and statement.tree.find(exp.Count) is None
+
+
+def _counts_without_groups(statement: Statement) -> bool:
+    """Whether rows are put in the order of a count that is not one of each: all of them are one group."""
+    return any(
+        one.find(exp.Count) is not None and one.parent_select is not None and not one.parent_select.args.get("group")
+        for one in statement.tree.find_all(exp.Ordered)
+        if one.find(exp.Subquery) is None
+    )
+
+
+def _counts_others(statement: Statement, query: str, lexicon: Lexicon) -> bool:
+    """Whether other rows are counted than the question names, which have nothing of theirs: payments for tests."""
+    asked, select = _HOW_MANY.search(query.lower()), statement.sides[0]
+    tables = tables_of(select)
+    is_count = [type(one) for one in statement.outputs] == [exp.Count]
+    if asked is None or not is_count or len(tables) != 1:
+        return False
+    own = statement.functions[tables[0].name]
+    named = [one for one in lexicon.own.shown if compiled(lexicon.rows(one)).search(asked[1])]
+    kinds = {key.entity for key in own.keys if key.entity}
+    theirs = {one.exact_keys[one.subject[0]].entity for one in named}
+    return bool(named) and own not in named and kinds.isdisjoint(theirs)
+
+
+def _tells_a_code(statement: Statement, query: str, values: Values) -> bool:
+    """Whether it tells codes or numbers alone where the question wants somebody: C07. Blocks for milliseconds."""
+    outputs = statement.outputs
+    place = statement.place_of(outputs[0]) if len(outputs) == 1 and isinstance(outputs[0], exp.Column) else None
+    if place is None or not query.lower().strip().startswith(("who ", "whom ", "whose ")):
+        return False
+    texts = values.of(place[0], place[1].name) if place[1].kind == "text" else ()
+    return place[1].kind in NUMERIC or (bool(texts) and all(any(map(str.isdigit, one)) for one in texts))

@@ -1,0 +1,43 @@
+"""A list that a SELECT found is told whole."""
+
+import json
+from typing import Any
+
+import pytest
+
+from proto.kg import KgResponse, KgStatement
+from services.gateway.steps.knowledge_graph import MAX_LISTED, with_whole_list
+
+TWO = [{"name": "Una Brand"}, {"name": "Cal Dorne"}]
+TIE = ("the same count: Southend",)
+
+
+def facts(rows: list[dict[str, Any]], *, count: int = 0, notes: tuple[str, ...] = (), mode: Any = "sql") -> KgResponse:
+    statement = KgStatement(
+        source="SELECT", status="ok", rows_json=json.dumps(rows), row_count=count or len(rows), notes=notes
+    )
+    return KgResponse(status="ok", mode=mode, statements=(statement,), text="")
+
+
+@pytest.mark.parametrize(
+    ("answer", "found", "whole"),
+    [
+        ("Una Brand", facts(TWO), "Una Brand, Cal Dorne"),
+        ("una brand", facts(TWO), "Una Brand, Cal Dorne"),
+        ("Cal Dorne and Una Brand", facts(TWO), "Cal Dorne and Una Brand"),
+        ("Northgate", facts([{"hall": "Northgate", "count": 4}], notes=TIE), "Northgate, Southend"),
+        ("A, B", facts([{"title": "A, B"}, {"title": "C"}]), "A, B"),
+        ("C", facts([{"title": "A, B"}, {"title": "C"}]), "A, B; C"),
+        # What is told beside the names may be a reason, and what is no name of a row another answer.
+        ("Una Brand", facts([{"name": "Una Brand", "age": 9}, {"name": "Cal Dorne", "age": 8}]), "Una Brand"),
+        ("2", facts(TWO), "2"),
+        ("yes", facts([{"name": "Una Brand"}]), "yes"),
+        ("Una Brand", facts(TWO, count=3), "Una Brand"),
+        ("Una Brand", facts(TWO, mode="rules"), "Una Brand"),
+        ("3", facts([{"value": 3}, {"value": 4}]), "3"),
+        ("0", facts([{"name": str(number)} for number in range(MAX_LISTED + 1)]), "0"),
+        ("i don't know", facts([]), "i don't know"),
+    ],
+)  # fmt: skip
+def test_a_list_is_told_whole(answer: str, found: KgResponse, whole: str) -> None:
+    assert with_whole_list(answer, found) == whole

@@ -1,0 +1,81 @@
+"""Statements that say another time, state or row than their question means are mended or refused."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import httpx
+import pytest
+
+from services.kg.entities import NameIndex
+from services.kg.execute import Executor
+from services.kg.generate.rules.values import Values
+from services.kg.generate.spans import Spotter
+from services.kg.generate.sql.writer import SqlWriter
+from services.kit.budget import Budget
+from services.kit.client import ServiceClient, http_client
+from services.kit.llm import LLM
+from tests.mesh.fakes import FakeGenerator
+from tests.unit.kg.library import drafted_graph
+
+pytestmark = pytest.mark.anyio
+DOMAIN = "school"
+NOW = datetime(2025, 6, 15, 9, tzinfo=UTC)
+
+
+@pytest.fixture(scope="module")
+def graph(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Executor, NameIndex]]:
+    with drafted_graph(tmp_path_factory.mktemp(DOMAIN), DOMAIN) as (engine, catalogue):
+        names = NameIndex(engine, catalogue)
+        yield Executor(engine, names, catalogue), names
+
+
+async def result_of(graph: tuple[Executor, NameIndex], query: str, reply: str) -> Any:
+    """The number that the reply's statement computes, or what its rows show first; None where it is refused."""
+    executor, names = graph
+    generator = FakeGenerator(lambda _: reply)
+    llm = LLM(ServiceClient("generator", "http://g", http_client(httpx.ASGITransport(generator.app))))
+    values, spotter = Values(names.engine), Spotter(names.engine, executor.catalogue)
+    written = await SqlWriter(llm, executor.catalogue, names, values, spotter).write(
+        query, query_time=NOW, domain=DOMAIN, budget=Budget(5)
+    )
+    if written.program == "none":
+        return None
+    outcome = executor.execute(written.program, domain=DOMAIN, query_time=NOW, seconds=5.0)[-1]
+    assert outcome.status in ("ok", "empty"), outcome.message
+    return outcome.value if outcome.value is not None else [row[outcome.shown[0]] for row in outcome.rows]
+
+
+@pytest.mark.parametrize(
+    ("query", "reply", "result"),
+    [
+        # The time of the question, where the statement has another one or none.
+        ("how many exams were failed this year?", "SELECT COUNT(*) FROM exam WHERE result = 'fail'", 2),
+        ("how much was paid this year?", "SELECT SUM(amount) FROM payment", 155.0),
+        ("how many exams since the start of May?", "SELECT COUNT(*) FROM exam WHERE exam_date >= '2024-05-01'", 2),
+        ("how many exams since April?", "SELECT COUNT(*) FROM exam WHERE exam_date >= '2023-04-01'", 4),
+        ("how many exams were there last February?", "SELECT COUNT(*) FROM exam", 1),
+        ("who has the most exams this year?", "SELECT tutor FROM trainee GROUP BY tutor ORDER BY COUNT(*) DESC", None),
+        ("who was busiest this year?", "SELECT full_name FROM instructor ORDER BY trainee_count DESC LIMIT 1", None),
+        ("how many instructors started this year?", "SELECT COUNT(*) FROM instructor", 0),
+        # Ages only where they are asked for.
+        ("who was the last to pass?", "SELECT name FROM trainee ORDER BY date_of_birth DESC LIMIT 1", None),
+        ("who is the youngest?", "SELECT name FROM trainee ORDER BY date_of_birth DESC LIMIT 1", ["Una Brand"]),
+        # Rows in a certain state.
+        ("how many exams actually took place?", "SELECT COUNT(*) FROM exam", None),
+        ("how many exams actually took place?", "SELECT COUNT(*) FROM exam WHERE result <> 'cancelled'", 5),
+        ("how many instructors still work here?", "SELECT COUNT(*) FROM instructor", 3),
+        # Numbers of rows.
+        ("who had just one exam?", "SELECT trainee FROM exam WHERE exam_reference = '1'", None),
+        ("which trainee failed most often?", "SELECT name FROM trainee ORDER BY COUNT(*) DESC LIMIT 1", None),
+        ("how many exams were failed?", "SELECT COUNT(*) FROM payment WHERE state = 'failed'", None),
+        ("how many exams has Una Brand?", "SELECT COUNT(*) FROM exam WHERE trainee = 'Una Brand'", 2),
+        ("how many trainees failed?", "SELECT COUNT(*) FROM exam WHERE result = 'fail'", 3),
+        # Codes for people.
+        ("who teaches Ned Harrow?", "SELECT trainee_no FROM trainee WHERE name = 'Ned Harrow'", None),
+    ],
+)  # fmt: skip
+async def test_a_statement_means_what_its_question_does(
+    graph: tuple[Executor, NameIndex], query: str, reply: str, result: Any
+) -> None:
+    assert await result_of(graph, query, reply) == result
