@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from lab.draft.columns import MOST_SORTS, Column
 from lab.draft.table import SHARED, CsvTable, Join
-from lab.draft.vocabulary import words_of_names
+from lab.draft.vocabulary import usual_words, words_of_names
 
 # Fewer values may be keys of another table by chance.
 MIN_SHARED = 3
@@ -45,8 +45,8 @@ def with_own_roles(table: CsvTable, joins: Sequence[Join]) -> list[Join]:
 
 
 def _shortens(name: str, noun: str) -> bool:
-    """Whether a column is called by the beginning of a noun: the instr of instructors."""
-    return len(name) >= MIN_BEGINNING and noun.startswith(name)
+    """Whether a column is called by the beginning of a noun: the instr of instructors, but no plan of plants."""
+    return len(name) >= MIN_BEGINNING and noun.startswith(name) and name not in usual_words()
 
 
 def _plain(join: Join, noun: str) -> Join:
@@ -96,7 +96,7 @@ def _shared(column: Column, table: CsvTable, key: Column) -> float:
     ends = "_" in key.name and column.name.endswith(f"_{key.name}")
     # The cust of an order is the cust_no of a customer.
     begins = key.numbered and column.name == key.name.rpartition("_")[0]
-    begins |= _shortens(column.name, table.noun)
+    begins |= column.type == "text" and _shortens(column.name, table.noun)
     named = column.name == key.name or is_called(column, table) or ends or begins
     if (column.type != "text" and not named) or (len(column.values) < MIN_SHARED and not named):
         return 0.0

@@ -15,6 +15,8 @@ from services.kg.generate.rules.inflection import inflections
 _DIMENSIONS = ("height", "length", "width", "diameter", "weight")
 # Counts that are the size of a thing without another one.
 PAYMENT = "payment"
+# What each person has for themselves.
+_CONTACT = frozenset(("phone", "telephone", "mobile", "email", "fax", "address", "contact"))
 _COUNTS_OF_SIZE = ("rooms", "seats", "capacity", "population")
 
 
@@ -45,7 +47,8 @@ def words_of_keys(tables: Sequence[CsvTable]) -> dict[str, KeyWords]:
                 entry.words = [*entry.words, *of_join.words]
                 entry.also = list(dict.fromkeys((*entry.also, *of_join.also)))
     for key in _of_other_persons(tables):
-        entries[key].words = []
+        if entries[key].column is None:
+            entries[key].words = []
     things = frozenset(nouns.values())
     names = {name.replace("_", " ") for name in (*entries, *(noun for table in tables for noun in table.nouns))}
     for entry in entries.values():
@@ -60,8 +63,12 @@ def _of_other_persons(tables: Sequence[CsvTable]) -> Iterator[str]:
     persons = {one.name for one in tables if one.of_persons}
     for table in tables:
         joins = [one for one in table.joins if one.table in persons]
-        for join in joins if len(joins) + (table.name in persons) > 1 else ():
-            yield from sorts_behind(table, join, tables)
+        for join in joins:
+            keys = sorts_behind(table, join, tables)
+            if table.name in persons:
+                yield from keys
+            elif len(joins) > 1:
+                yield from (key for key, column in keys.items() if not _CONTACT.isdisjoint(column.key.split("_")))
 
 
 def _without_nouns(word: str, nouns: frozenset[str]) -> list[str]:
@@ -98,7 +105,8 @@ def _of_columns(tables: Sequence[CsvTable]) -> dict[str, KeyWords]:
                 if any(one.noun == PAYMENT for one in tables):
                     # What somebody paid is told by the payments.
                     told = ["pay"] if table.noun == PAYMENT and column.key == "amount" else []
-                    words = [*words, *told] if table.noun == PAYMENT else [one for one in words if one != "pay"]
+                    is_elsewhere = table.noun != PAYMENT and not table.of_persons
+                    words = [one for one in words if one != "pay"] if is_elsewhere else [*words, *told]
                 if _is_joining(column, table):
                     # "When did she join the school", of a `start_date`.
                     joining = measures()["joined"]

@@ -257,7 +257,8 @@ class _Run:
         if ties:
             key = rows.function.exact_keys.get(rows.order[0][0].name)
             more = [*list(ties)[:MAX_TIES], *(["others"] if len(ties) > MAX_TIES else [])]
-            self._findings.notes.append(f"the same {key.words if key else 'place'}: {', '.join(more)}")
+            between = "; " if any("," in name for name in more) else ", "
+            self._findings.notes.append(f"the same {key.words if key else 'place'}: {between.join(more)}")
 
     def _stated_or(self, rows: Rows, query: BoundQuery, total: int) -> int:
         """The total of the rows, or the source's own where that is larger: a source may list fewer than it counts."""

@@ -22,6 +22,8 @@ FRAME_TOKENS = 100
 # Rows that are told one by one.
 MAX_LISTED = 12
 _SAME = re.compile(r"the same [^:]+: ")
+# Which one of several is wanted, or by what else they are told apart.
+_OF_ONE = re.compile(r"\b(?:(?:any|just|name|only) one|an example|begin\w*|start\w*|end(?:s|ing)?)\b", re.IGNORECASE)
 _ITEMS = re.compile(r"[,;] (?:and )?| and ")
 
 
@@ -70,26 +72,32 @@ def as_evidence(response: KgResponse) -> Evidence:
     return Evidence(text=response.text, page=0, page_name=f"{GRAPH_TITLE}{until}", source="kg")
 
 
-def with_whole_list(answer: str, facts: KgResponse) -> str:
+def with_whole_list(answer: str, query: str, facts: KgResponse) -> str:
     """An answer that names some rows of a SELECT, with those that it leaves out.
 
     So it is where nothing but their names is told, which gives no reason to leave one out, and with what comes to just
     as much as the first: a tie is no victory.
     """
-    if facts.mode != "sql" or len(facts.statements) != 1:
+    if facts.mode != "sql" or len(facts.statements) != 1 or _OF_ONE.search(query):
         return answer
     (statement,) = facts.statements
     rows = json.loads(statement.rows_json)
     if not rows or len(rows) != statement.row_count or len(rows) > MAX_LISTED:
         return answer
     names = [next(iter(row.values())) for row in rows]
-    ties = [name for note in statement.notes if (same := _SAME.match(note)) for name in note[same.end() :].split(", ")]
-    is_told_alone = len(rows) > 1 and all(len(row) == 1 for row in rows)
-    if not all(isinstance(name, str) for name in names) or not (is_told_alone or (len(rows) == 1 and ties)):
+    ties = [name for note in statement.notes if (same := _SAME.match(note)) for name in _names(note[same.end() :])]
+    is_told_alone = len(rows) > 1 and all(len(row) == 1 for row in rows) and " WHERE " in statement.source
+    is_tied = len(rows) == 1 and ties and "others" not in ties
+    if not all(isinstance(name, str) for name in names) or not (is_told_alone or is_tied):
         return answer
     whole = list(dict.fromkeys([*names, *ties]))
     known, said = {name.casefold() for name in whole}, {one.casefold() for one in _ITEMS.split(answer)}
     return (", " if not any("," in name for name in whole) else "; ").join(whole) if said < known else answer
+
+
+def _names(text: str) -> list[str]:
+    """The names of a note, which are apart by semicolons where one has a comma."""
+    return text.split("; " if "; " in text else ", ")
 
 
 def facts_of(facts: KgResponse | None) -> list[Evidence]:

@@ -124,7 +124,9 @@ async def _from_graph(context: Context, replies: list[Normalized]) -> Draft | No
         context.run.decide("settled", f"{facts.settled.rule}: {', '.join(facts.settled.inputs)}")
         return Draft(facts.settled.answer, "answer", SETTLED, "kg", (as_evidence(facts),))
     draft = await _read(context, [as_evidence(facts)], replies=replies)
-    return replace(draft, answer=with_whole_list(draft.answer, facts)) if draft.kind == "answer" else None
+    if draft.kind != "answer":
+        return None
+    return replace(draft, answer=with_whole_list(draft.answer, context.question.query, facts))
 
 
 async def _read(context: Context, evidence: Sequence[Evidence], *, replies: list[Normalized]) -> Draft:

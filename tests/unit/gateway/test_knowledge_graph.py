@@ -8,13 +8,20 @@ import pytest
 from proto.kg import KgResponse, KgStatement
 from services.gateway.steps.knowledge_graph import MAX_LISTED, with_whole_list
 
+FOUND = "SELECT name FROM exam WHERE hall = 1"
 TWO = [{"name": "Una Brand"}, {"name": "Cal Dorne"}]
 TIE = ("the same count: Southend",)
+TIES = ("the same count: Ash, Ltd; Elm",)
+MANY = ("the same count: Elm, Fig, Gum, others",)
 
 
 def facts(rows: list[dict[str, Any]], *, count: int = 0, notes: tuple[str, ...] = (), mode: Any = "sql") -> KgResponse:
     statement = KgStatement(
-        source="SELECT", status="ok", rows_json=json.dumps(rows), row_count=count or len(rows), notes=notes
+        source=FOUND,
+        status="ok",
+        rows_json=json.dumps(rows),
+        row_count=count or len(rows),
+        notes=notes,
     )
     return KgResponse(status="ok", mode=mode, statements=(statement,), text="")
 
@@ -28,6 +35,8 @@ def facts(rows: list[dict[str, Any]], *, count: int = 0, notes: tuple[str, ...] 
         ("Northgate", facts([{"hall": "Northgate", "count": 4}], notes=TIE), "Northgate, Southend"),
         ("A, B", facts([{"title": "A, B"}, {"title": "C"}]), "A, B"),
         ("C", facts([{"title": "A, B"}, {"title": "C"}]), "A, B; C"),
+        ("Oak", facts([{"name": "Oak"}], notes=TIES), "Oak; Ash, Ltd; Elm"),
+        ("Oak", facts([{"name": "Oak"}], notes=MANY), "Oak"),
         # What is told beside the names may be a reason, and what is no name of a row another answer.
         ("Una Brand", facts([{"name": "Una Brand", "age": 9}, {"name": "Cal Dorne", "age": 8}]), "Una Brand"),
         ("2", facts(TWO), "2"),
@@ -40,4 +49,9 @@ def facts(rows: list[dict[str, Any]], *, count: int = 0, notes: tuple[str, ...] 
     ],
 )  # fmt: skip
 def test_a_list_is_told_whole(answer: str, found: KgResponse, whole: str) -> None:
-    assert with_whole_list(answer, found) == whole
+    assert with_whole_list(answer, "who failed?", found) == whole
+
+
+def test_one_of_a_list_may_be_wanted() -> None:
+    assert with_whole_list("Una Brand", "name one who failed", facts(TWO)) == "Una Brand"
+    assert with_whole_list("Una Brand", "whose name begins with U?", facts(TWO)) == "Una Brand"

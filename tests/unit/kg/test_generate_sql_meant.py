@@ -20,6 +20,7 @@ from tests.unit.kg.library import drafted_graph
 
 pytestmark = pytest.mark.anyio
 DOMAIN = "school"
+EXAMS = ["X-12", "X-14", "X-16"]
 NOW = datetime(2025, 6, 15, 9, tzinfo=UTC)
 
 
@@ -58,6 +59,20 @@ async def result_of(graph: tuple[Executor, NameIndex], query: str, reply: str) -
         ("who has the most exams this year?", "SELECT tutor FROM trainee GROUP BY tutor ORDER BY COUNT(*) DESC", None),
         ("who was busiest this year?", "SELECT full_name FROM instructor ORDER BY trainee_count DESC LIMIT 1", None),
         ("how many instructors started this year?", "SELECT COUNT(*) FROM instructor", 0),
+        # Of several days the one that is said, and of none that is not.
+        ("how many loans were due in May 2025?", "SELECT COUNT(*) FROM loan", 2),
+        ("how many loans were due last month?", "SELECT COUNT(*) FROM loan", 2),
+        ("how many books came back last month?", "SELECT COUNT(*) FROM loan", None),
+        ("which loans are there this year?", "SELECT loan_no FROM loan", ["L-1", "L-2", "L-3", "L-4"]),
+        ("how many loans of First Aid in May 2025?", "SELECT COUNT(*) FROM loan WHERE book = 'First Aid'", 0),
+        ("how many returned loans are there today?", "SELECT COUNT(*) FROM loan WHERE returned_on IS NOT NULL", 2),
+        ("how many trainees do we have today?", "SELECT COUNT(*) FROM trainee", 4),
+        ("how many were due before today?", "SELECT COUNT(*) FROM loan WHERE due_date < DATE('now')", 3),
+        ("how many payments over 2000 this year?", "SELECT COUNT(*) FROM payment WHERE amount > 2000", None),
+        ("which exams were at Northgate this year?", "SELECT exam_reference FROM exam WHERE hall = 'Northgate'", EXAMS),
+        ("how many exams did we start this year?", "SELECT COUNT(*) FROM exam", 5),
+        ("this may sound odd, but how many exams are there?", "SELECT COUNT(*) FROM exam", 6),
+        ("what is Pia Stoll this year?", "SELECT status FROM trainee WHERE name = 'Pia Stoll'", ["passed"]),
         # Ages only where they are asked for.
         ("who was the last to pass?", "SELECT name FROM trainee ORDER BY date_of_birth DESC LIMIT 1", None),
         ("who is the youngest?", "SELECT name FROM trainee ORDER BY date_of_birth DESC LIMIT 1", ["Una Brand"]),
@@ -65,7 +80,13 @@ async def result_of(graph: tuple[Executor, NameIndex], query: str, reply: str) -
         ("how many exams actually took place?", "SELECT COUNT(*) FROM exam", None),
         ("how many exams actually took place?", "SELECT COUNT(*) FROM exam WHERE result <> 'cancelled'", 5),
         ("how many instructors still work here?", "SELECT COUNT(*) FROM instructor", 3),
+        ("who has still to bring it back?", "SELECT trainee FROM loan WHERE due_date > DATE('now')", ["Cal Dorne"]),
+        ("is Pia Stoll still learning?", "SELECT status FROM trainee WHERE name = 'Pia Stoll'", ["passed"]),
+        ("what did exam X-16 actually end in?", "SELECT hall FROM exam WHERE exam_reference = 'X-16'", ["Northgate"]),
         # Numbers of rows.
+        ("who has just one exam?", "SELECT name FROM trainee WHERE exam_count = 1", ["Ned Harrow", "Cal Dorne"]),
+        ("which lesson took just one hour?", "SELECT lesson_no FROM lesson WHERE mins = 60", [2, 3]),
+        ("just two trainees, please", "SELECT name FROM trainee LIMIT 2", ["Pia Stoll", "Ned Harrow"]),
         ("who had just one exam?", "SELECT trainee FROM exam WHERE exam_reference = '1'", None),
         ("which trainee failed most often?", "SELECT name FROM trainee ORDER BY COUNT(*) DESC LIMIT 1", None),
         ("how many exams were failed?", "SELECT COUNT(*) FROM payment WHERE state = 'failed'", None),

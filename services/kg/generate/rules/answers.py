@@ -44,7 +44,7 @@ def for_question_word(roles: Roles, targets: list[Mention], *, named: bool) -> l
     if figures and ((first in ("who", "where") and named) or (first == "who" and not _of_people(roles))):
         # "Who opened it" is not answered by the day, and "where was she born" by her birthplace.
         return _instead(roles, targets, [key for key in _like(roles, targets[0]) if key in _texts(roles)])
-    if roles.tokens.begins("how", "much") and dates == keys:
+    if roles.tokens.begins("how", "much") and dates == keys and not roles.tokens.word(2).endswith("er"):
         # "How much has she paid" is not answered by the day, `paid_on`.
         figures_like = [key for key in _like(roles, targets[0]) if roles.function.exact_keys[key].kind in NUMERIC]
         return _instead(roles, targets, figures_like)

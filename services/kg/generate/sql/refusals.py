@@ -20,6 +20,7 @@ from services.kg.generate.sql.grounding import is_unsaid, on_texts
 from services.kg.generate.sql.linking import TITLES
 from services.kg.generate.sql.schema import FEW_VALUES
 from services.kg.generate.sql.statement import Statement
+from services.kg.generate.sql.times import is_of_today
 from services.kg.language.catalogue import NUMERIC, Key
 from services.kg.store.names import normalise
 
@@ -32,7 +33,9 @@ _ARTICLES = ("a", "an", "the")
 # Two spellings of a word beside others of its name, in percent.
 ALIKE = 75.0
 # What puts people in the order of their births.
-_AGE = re.compile(r"\b(?:(?:old|young)(?:er|est)?|elde(?:r|st)|age[ds]?|born|births?|birthdays?|senior|junior)\b")
+_AGE = re.compile(
+    r"\b(?:(?:old|young|new)(?:er|est)?|elde(?:r|st)|age[ds]?|born|births?|birth(?:day|date)s?|dob|senior|junior)\b"
+)
 # Rows in a certain state are meant, whatever it is called.
 _IN_A_STATE = re.compile(
     r"\b(?:still|actually|really|in the end|took place|taken place|go(?:ne|es)? ahead|went (?:ahead|through)|"
@@ -41,8 +44,8 @@ _IN_A_STATE = re.compile(
 )
 _STATES = frozenset(("state", "status", "stage", "outcome", "result", "phase", "condition"))
 # A number of rows, and no value: "just the one lot", "only once".
-_SO_MANY_ROWS = re.compile(r"\b(?:just|only) (?:the )?(?:one|once|twice|two|three)\b")
-_HOW_MANY = re.compile(r"\bhow many ((?:[a-z-]+ ){0,2}[a-z-]+)")
+_SO_MANY_ROWS = re.compile(r"\b(?:just|only) (?:the )?(?:once|twice|(?:one|two|three) ([a-z]+))\b")
+_HOW_MANY = re.compile(r"\bhow many ((?:(?!(?:are|did|do|does|had|has|have|is|was|were)\b)[a-z-]+ ?){1,3})")
 # What says a flag by no word of its name, by the last one.
 _OTHERWISE = {"paid": ("owe", "owing", "outstanding", "overdue", "arrears", "settle"), "active": ("current", "still")}
 
@@ -74,9 +77,9 @@ def is_about_something_else(
         (_tells_a_text(statement, query), "a text for a day"),
         (_tells_a_day(statement, query), "a day for a time of day"),
         (_tells_its_condition(statement, query), "its own condition"),
-        (_sorts_by_age(statement, query), "an order by age"),
+        (_sorts_by_age(statement, query, lexicon), "an order by age"),
         (_leaves_out_state(statement, query), "without the state that is meant"),
-        (_is_of_so_many(statement, query), "a value for a number of rows"),
+        (_is_of_so_many(statement, query, lexicon), "a value for a number of rows"),
         (_counts_without_groups(statement), "an order by a count of nothing"),
         (_counts_others(statement, query, lexicon), "a count of other rows"),
         (_tells_a_code(statement, query, values), "a code for somebody"),
@@ -165,11 +168,7 @@ def _counts_before(statement: Statement, values: Values) -> bool:
 
 def _counts_what_it_names(statement: Statement) -> bool:
     """Whether rows are counted that are named one by one: how many cats Ann has is not how many Anns there are."""
-    return any(isinstance(one, exp.Count) for one in statement.outputs) and any(
-        one.is_name and one.key.name in one.function.subject and isinstance(one.node, exp.EQ | exp.In)
-        for one in statement.comparisons()
-        if one.node.find_ancestor(exp.Select) is statement.sides[0]
-    )
+    return any(isinstance(one, exp.Count) for one in statement.outputs) and statement.names_its_rows
 
 
 def _tells_a_text(statement: Statement, query: str) -> bool:
@@ -205,12 +204,13 @@ def _tells_its_condition(statement: Statement, query: str) -> bool:
     return bool(keys) and len(outputs) == len(statement.outputs) and keys <= looked_for
 
 
-def _sorts_by_age(statement: Statement, query: str) -> bool:
+def _sorts_by_age(statement: Statement, query: str, lexicon: Lexicon) -> bool:
     """Whether rows are put in the order of births, which no word says: the last who passed are not the youngest."""
     ordered = [one.this for one in statement.tree.find_all(exp.Ordered, exp.Max, exp.Min)]
-    places = [statement.place_of(one) for one in ordered if isinstance(one, exp.Column)]
-    is_of_births = any(place is not None and place[1].spell == "age" for place in places)
-    return is_of_births and _AGE.search(query.lower()) is None
+    places = filter(None, (statement.place_of(one) for one in ordered if isinstance(one, exp.Column)))
+    births = [lexicon.plain(function.name, key.name) for function, key in places if key.spell == "age"]
+    is_said = _AGE.search(query.lower()) is not None or any(compiled(one).search(query.lower()) for one in births)
+    return bool(births) and not is_said
 
 
 def _leaves_out_state(statement: Statement, query: str) -> bool:
@@ -218,20 +218,29 @@ def _leaves_out_state(statement: Statement, query: str) -> bool:
     if _IN_A_STATE.search(query.lower()) is None:
         return False
     keys = [key for table in statement.tree.find_all(exp.Table) for key in statement.keys_of(table)]
-    conditions = [one for where in statement.tree.find_all(exp.Where) for one in where.find_all(exp.Column)]
-    asked = [place[1] for one in conditions if (place := statement.place_of(one)) is not None]
-    is_asked = any(_is_state(key) or key.kind == "flag" for key in asked)
-    is_asked |= any(True for where in statement.tree.find_all(exp.Where) for _ in where.find_all(exp.Null))
-    return any(map(_is_state, keys)) and not is_asked
+    wheres = list(statement.tree.find_all(exp.Where))
+    columns = [one for where in wheres for one in where.find_all(exp.Column)]
+    columns += [one for output in statement.outputs for one in output.find_all(exp.Column)]
+    asked = [place[1] for one in columns if (place := statement.place_of(one)) is not None]
+    is_asked = any(_is_state(key) or key.kind in (*NUMERIC, "flag") for key in asked)
+    # What is still to come has not come yet.
+    is_asked |= any(where.find(exp.Null) or is_of_today(where) for where in wheres)
+    return any(map(_is_state, keys)) and not is_asked and not statement.names_its_rows
 
 
 def _is_state(key: Key) -> bool:
     return key.name.rpartition("_")[2] in _STATES
 
 
-def _is_of_so_many(statement: Statement, query: str) -> bool:
+def _is_of_so_many(statement: Statement, query: str, lexicon: Lexicon) -> bool:
     """Whether so many rows are asked for, and none are counted: "who has sold us just the one lot"."""
-    return _SO_MANY_ROWS.search(query.lower()) is not None and statement.tree.find(exp.Count) is None
+    asked = _SO_MANY_ROWS.search(query.lower())
+    if asked is None or statement.tree.find(exp.Count, exp.Limit) is not None:
+        return False
+    places = filter(None, map(statement.place_of, statement.tree.find_all(exp.Column)))
+    is_counted = any(key.name.endswith("_count") for _, key in places)
+    is_of_rows = asked[1] is None or compiled(lexicon.every_noun).fullmatch(asked[1]) is not None
+    return is_of_rows and not is_counted
 
 
 def _counts_without_groups(statement: Statement) -> bool:
@@ -247,7 +256,7 @@ def _counts_others(statement: Statement, query: str, lexicon: Lexicon) -> bool:
     """Whether other rows are counted than the question names, which have nothing of theirs: payments for tests."""
     asked, select = _HOW_MANY.search(query.lower()), statement.sides[0]
     tables = tables_of(select)
-    is_count = [type(one) for one in statement.outputs] == [exp.Count]
+    is_count = [type(one) for one in statement.outputs] == [exp.Count] and statement.tree.find(exp.Distinct) is None
     if asked is None or not is_count or len(tables) != 1:
         return False
     own = statement.functions[tables[0].name]

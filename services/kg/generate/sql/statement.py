@@ -88,6 +88,15 @@ class Statement:
         return [one.this if isinstance(one, exp.Alias) else one for one in first.expressions] if first else []
 
     @property
+    def names_its_rows(self) -> bool:
+        """Whether it is of rows that it names one by one."""
+        return any(
+            one.is_name and one.key.name in one.function.subject and isinstance(one.node, exp.EQ | exp.In)
+            for one in self.comparisons()
+            if one.node.find_ancestor(exp.Select) is self.sides[0]
+        )
+
+    @property
     def is_counted(self) -> bool:
         """Whether it computes a number over rows."""
         return any(isinstance(one, exp.AggFunc) for one in self.outputs)

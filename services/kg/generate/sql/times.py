@@ -1,7 +1,7 @@
 """The time that a question says, in place of what a model makes of it: last month is not the last 30 days."""
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 
@@ -11,9 +11,11 @@ from services.kg.comparisons import tables_of
 from services.kg.generate.rules.inflection import inflections
 from services.kg.generate.rules.question import Question
 from services.kg.generate.rules.times import TimePhrase
-from services.kg.generate.sql.figures import DAY, months_of
+from services.kg.generate.rules.words import english
+from services.kg.generate.sql.figures import ANY_YEAR, DAY, months_of
 from services.kg.generate.sql.statement import Statement
 from services.kg.language.catalogue import Function
+from services.kg.store.names import normalise
 from services.kit.text.vocabulary import MONTH_NAMES, WEEKDAYS, alternatives
 
 # What stands before a time -> whether rows before its first day, of it, and behind its last one are asked for.
@@ -30,20 +32,25 @@ _ALONE = re.compile(
     r"(?:^|\b(?!\d|of\b|by\b|from\b|to\b|than\b|within\b|and\b|or\b|between\b|not\b)[a-z]+)\s*$", re.IGNORECASE
 )
 _PART = re.compile(
-    rf"\b(?:half|quarter|q[1-4]|h[12]|weekends?|(?:{alternatives(WEEKDAYS)})s?|early|late|mid|start|beginning|ago)\b",
+    rf"\b(?:half|quarter|q[1-4]|h[12]|weekends?|(?:{alternatives(WEEKDAYS)})s?|(?:start|beginning) of|ago)\b",
     re.IGNORECASE,
 )
+_PART_BEFORE = re.compile(r"\b(?:early|late|mid)[ -](?:in )?(?:the )?$", re.IGNORECASE)
 # "2021 or later" and "from May on" have another end.
 _GOES_ON = re.compile(r"^\s*(?:or|and|to|on|onwards?|so far|till|until|[-–/])(?!\w)", re.IGNORECASE)
 _YEAR = re.compile(r"(?:1[5-9]|20)\d\d")
 # A month of a certain year, though that is not said: since March, last August.
 _OF_LATE = re.compile(
-    rf"\bsince (?:the (?:start|beginn?ing|first)(?: of)? )?(?P<since>{alternatives(MONTH_NAMES)})\b|"
-    rf"\b(?P<near>(?:this|last|next) (?:{alternatives(MONTH_NAMES)}))\b",
-    re.IGNORECASE,
+    rf"\b(?i:since (?:the (?:start|beginn?ing|first)(?: of)? )?(?P<since>{alternatives(MONTH_NAMES)}))\b|"
+    # "This may sound odd".
+    rf"\b(?P<near>(?:this|last|next) (?!may\b|march\b)(?i:{alternatives(MONTH_NAMES)}))\b"
 )
 _COMPARED = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Between, exp.Like, exp.In)
 _OF_A_ROW = ("date", "day")
+# Behind what was done, in the name of a day.
+_ENDING = re.compile(r"_(?:on|at|by|date|day)$")
+# What is so now: who works here today.
+_NOW = ("today", "tonight")
 _TODAY = (exp.CurrentDate, exp.CurrentTimestamp)
 
 
@@ -53,6 +60,8 @@ class SaidTime:
 
     first: str  # "2023-05" of a month; empty without one
     behind: str  # the first one behind them; empty without an end
+    is_now: bool = False  # whether it may only say that something is so at present
+    words: tuple[str, ...] = ()  # the question's other words, in lower case, without names
 
     def of(self, column: exp.Column) -> exp.Expr:
         """The condition that a column has one of the days."""
@@ -70,7 +79,7 @@ def said_time(question: Question) -> SaidTime | None:
     leads = ((lead.search(before), parts) for lead, parts in _LEADS)
     lead, parts = next(((lead, parts) for lead, parts in leads if lead), (None, None))
     elsewhere = f"{before[: lead.start()] if lead else before} {behind}"
-    if _PART.search(elsewhere) or months_of(elsewhere) or _GOES_ON.search(behind):
+    if _PART.search(elsewhere) or _PART_BEFORE.search(before) or months_of(elsewhere) or _GOES_ON.search(behind):
         return None
     if parts is None and not phrase.text[0].isdigit() and _ALONE.search(before):
         parts = (False, True, False)
@@ -79,13 +88,16 @@ def said_time(question: Question) -> SaidTime | None:
         return None
     start, end = _texts(window.start, window.end)
     before_it, of_it, after_it = parts
-    return SaidTime("" if before_it else start if of_it else end, "" if after_it else end if of_it else start)
+    first, last = "" if before_it else start if of_it else end, "" if after_it else end if of_it else start
+    words = question.words[: lead.start() if lead else phrase.start], question.words[phrase.end :]
+    return SaidTime(first, last, phrase.text.lower() in _NOW, tuple(normalise(" ".join(words)).split()))
 
 
 def _only_phrase(question: Question) -> TimePhrase | None:
     """The only time of a question; a year alone is one whatever stands before it."""
     times = question.times
-    months = list(_OF_LATE.finditer(question.words)) if not times else []
+    text = question.text if question.text.lower() != question.text else question.words
+    months = list(_OF_LATE.finditer(text)) if not times else []
     if len(months) == 1 and len(months_of(question.words)) == 1 and not _YEAR.search(question.words):
         (month,) = months
         group = month.lastgroup or ""
@@ -108,23 +120,21 @@ def _texts(*days: date) -> list[str]:
     return [f"{day:%Y-%m}" if all(one.day == 1 for one in days) else day.isoformat() for day in days]
 
 
-def ask_of_the_time(
-    select: exp.Select, said: SaidTime, statement: Statement, words: Collection[str] = ()
-) -> tuple[str, ...]:
+def ask_of_the_time(select: exp.Select, said: SaidTime, statement: Statement) -> tuple[str, ...]:
     """Put the time that a question says in place of a statement's conditions on the only column of days that has some.
 
     Where there are none it is added, see `with_left_out_time`.
-
-    Args:
-        words: of the question.
 
     Returns:
         the days that the statement has then; empty where it stays as it is.
     """
     days = tuple(filter(None, (said.first, said.behind)))
     conditions = list(conditions_on_days(select, statement.has_days))
+    if said.is_now and (not conditions or any(map(is_of_today, conditions))):
+        # What is overdue today was due before.
+        return ()
     if not conditions:
-        return days if with_left_out_time(select, said, statement.functions, words) else ()
+        return days if with_left_out_time(select, said, statement.functions) else ()
     columns = {column.sql() for one in conditions for column in one.find_all(exp.Column)}
     is_other = any(isinstance(one, exp.NEQ) or one.find_ancestor(exp.Or, exp.Not) for one in conditions)
     if len(columns) != 1 or is_other:
@@ -135,64 +145,67 @@ def ask_of_the_time(
     return days
 
 
-def with_left_out_time(
-    select: exp.Select, said: SaidTime, functions: Mapping[str, Function], words: Collection[str] = ()
-) -> bool:
+def with_left_out_time(select: exp.Select, said: SaidTime, functions: Mapping[str, Function]) -> bool:
     """Add the time that a question says to a statement without any, over a table whose rows each are of a day.
 
-    Who was hired this year is another question than who was absent most this year: what has no `date`, no day of the
-    rows themselves, `roasted_on` of roasts, and none that the question names stays as it is.
-
-    Args:
-        words: of the question, in lower case.
+    Who was hired this year is another question than who was absent most this year. So it is a day that the question
+    names, or a `date`, or the row's own, `roasted_on` of roasts, where no other is there or may be meant.
 
     Returns:
         whether the statement has it now.
     """
-    if select.find(*_TODAY) or any(_YEAR.search(one.name) for one in select.find_all(exp.Literal)):
+    if select.find(*_TODAY) or any(_says_days(one, said) for one in select.find_all(exp.Literal)):
         return False
     is_added = False
     # The longest of this year has the most hours of this year.
     for one in list(select.find_all(exp.Select)):
         tables = tables_of(one)
         dates = [key.name for table in tables for key in functions[table.name].keys if key.kind == "date"]
-        named = [name for name in dates if not _forms(name).isdisjoint(words)]
-        own = named or [name for name in dates if _is_of_the_row(name, tables[0].name)]
-        if len(tables) == len(own) == 1:
-            one.where(said.of(exp.column(own[0])), copy=False)
+        nouns = {tables[0].name, *inflections(tables[0].name)} if tables else set()
+        named = [name for name in dates if _is_said(name, said.words, nouns)]
+        texts = normalise(" ".join(text.name for text in one.find_all(exp.Literal))).split()
+        is_plain = len(dates) == 1 or english().fillers.union(nouns, texts).issuperset(said.words)
+        own = [name for name in dates if name in _OF_A_ROW or (is_plain and _is_of_the_row(name, tables[0].name))]
+        if len(tables) == len(named or own) == 1:
+            one.where(said.of(exp.column((named or own)[0])), copy=False)
             is_added = True
     return is_added
 
 
 def _is_of_the_row(date: str, noun: str) -> bool:
     """Whether a date is that of a row itself: `test_date` of tests, `ordered` of orders, `paid_on` of payments."""
-    deed = date.partition("_")[0]
-    named = date.removeprefix(f"{noun}_") in _OF_A_ROW
-    return named or (deed != noun and deed in {*inflections(noun), *inflections(noun.removesuffix("ment"))})
+    deed, stems = date.partition("_")[0], (noun, noun.removesuffix("ment"), noun.removesuffix("ing"))
+    return date.removeprefix(f"{noun}_") in _OF_A_ROW or deed in {form for one in stems for form in inflections(one)}
 
 
-def _forms(date: str) -> set[str]:
-    """What says a date by what was done then: joined and join of `joined_on`."""
-    deed = date.removesuffix("_on").removesuffix("_at")
-    return {deed, *inflections(deed)} if deed not in _OF_A_ROW else set()
+def _is_said(date: str, words: Sequence[str], nouns: Collection[str]) -> bool:
+    """Whether words say a date by what was done then, joined of `joined_on`, and not of what: registered patients."""
+    deed = _ENDING.sub("", date)
+    forms = {deed, *inflections(deed)} - {*nouns, *_OF_A_ROW}
+    behind = (words[index + 1] if index + 1 < len(words) else "" for index, word in enumerate(words) if word in forms)
+    return any(word not in nouns for word in behind)
 
 
-def leaves_out_time(statement: Statement, days: Collection[str]) -> bool:
+def leaves_out_time(statement: Statement, said: SaidTime | None, days: Collection[str]) -> bool:
     """Whether a statement over many rows, some of which have days, is without the time that its question says.
 
     Args:
-        days: of that time, which the statement has.
+        said: that time, where it is understood.
+        days: of it, which the statement has.
     """
     tree = statement.tree
-    is_of_many = statement.is_counted or any(tree.args.get(one) for one in ("group", "order"))
+    is_of_many = not statement.names_its_rows and not (said is not None and said.is_now)
     has_days = any(key.kind == "date" for table in tree.find_all(exp.Table) for key in statement.keys_of(table))
     told = (one for side in tree.find_all(exp.Select) for one in conditions_on_days(side, statement.has_days))
-    is_told = bool(days) or any(told) or any(map(_says_days, tree.find_all(exp.Literal)))
+    is_told = bool(days) or any(told) or any(_says_days(one, said) for one in tree.find_all(exp.Literal))
     return is_of_many and has_days and not is_told
 
 
-def _says_days(literal: exp.Literal) -> bool:
-    return _YEAR.search(literal.name) is not None
+def _says_days(literal: exp.Literal, said: SaidTime | None) -> bool:
+    """Whether a text is a day, or a number the year that is said; an amount over 2000 is none."""
+    if literal.is_string:
+        return any(one.fullmatch(literal.name) for one in (DAY, ANY_YEAR))
+    return said is not None and literal.name == said.first[:4]
 
 
 def conditions_on_days(select: exp.Select, is_day: Callable[[exp.Column], bool]) -> Iterator[exp.Expr]:
@@ -201,6 +214,11 @@ def conditions_on_days(select: exp.Select, is_day: Callable[[exp.Column], bool])
     for one in where.find_all(*_COMPARED) if where is not None else ():
         columns = list(one.find_all(exp.Column))
         texts = [str(text.this) for text in one.find_all(exp.Literal)]
-        is_today = one.find(*_TODAY) is not None or "now" in map(str.lower, texts)
-        if len(columns) == 1 and is_day(columns[0]) and (is_today or any(map(DAY.fullmatch, texts))):
+        if len(columns) == 1 and is_day(columns[0]) and (is_of_today(one) or any(map(DAY.fullmatch, texts))):
             yield one
+
+
+def is_of_today(condition: exp.Expr) -> bool:
+    """Whether something is compared with today."""
+    texts = (str(text.this).lower() for text in condition.find_all(exp.Literal))
+    return condition.find(*_TODAY) is not None or "now" in texts

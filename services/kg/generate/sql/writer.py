@@ -178,7 +178,7 @@ class SqlWriter:
         flags, lexicon = self._columns(domain, "flag"), lexicons(self.catalogue)[domain]
         question = Question(query, area.calendar, now, tuple(spots))
         said_then = said_time(question)
-        words, times = question.words.split(), list[str]()
+        times: list[str] = []
         nothing_as_null(statement, self.values)
         if said_then is not None:
             count_rows(statement, query, lexicon)
@@ -193,13 +193,13 @@ class SqlWriter:
             without_unsaid_days(select, query, statement.has_days)
             if question.is_half_read and any(conditions_on_days(select, statement.has_days)):
                 return statement, "a time of which words are unread"
-            days = ask_of_the_time(select, said_then, statement, words) if said_then is not None else ()
+            days = ask_of_the_time(select, said_then, statement) if said_then is not None else ()
             times += days
             if unsaid(select, query, days):
                 return statement, "a number or a day that is not said"
             if asks_no_flag(select, query, flags):
                 return statement, "yes or no for something else"
-        if said_then is not None and leaves_out_time(statement, times):
+        if (said_then is not None or question.times) and leaves_out_time(statement, said_then, times):
             return statement, "without the time that is said"
         if not name_entities(statement, query, spots, self.names):
             return statement, "a name that is not said"
