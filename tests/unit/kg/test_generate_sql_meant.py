@@ -11,6 +11,7 @@ from services.kg.entities import NameIndex
 from services.kg.execute import Executor
 from services.kg.generate.rules.values import Values
 from services.kg.generate.spans import Spotter
+from services.kg.generate.sql.linking import linked_values
 from services.kg.generate.sql.writer import SqlWriter
 from services.kit.budget import Budget
 from services.kit.client import ServiceClient, http_client
@@ -20,6 +21,7 @@ from tests.unit.kg.library import drafted_graph
 
 pytestmark = pytest.mark.anyio
 DOMAIN = "school"
+TUTOR = "SELECT name FROM trainee WHERE status IN (SELECT status FROM instructor WHERE full_name = 'Ruth Amble')"
 EXAMS = ["X-12", "X-14", "X-16"]
 NOW = datetime(2025, 6, 15, 9, tzinfo=UTC)
 
@@ -83,6 +85,9 @@ async def result_of(graph: tuple[Executor, NameIndex], query: str, reply: str) -
         ("who has still to bring it back?", "SELECT trainee FROM loan WHERE due_date > DATE('now')", ["Cal Dorne"]),
         ("is Pia Stoll still learning?", "SELECT status FROM trainee WHERE name = 'Pia Stoll'", ["passed"]),
         ("what did exam X-16 actually end in?", "SELECT hall FROM exam WHERE exam_reference = 'X-16'", ["Northgate"]),
+        # What a table has by another name, or by another table.
+        ("which trainees has Ruth Amble?", TUTOR, ["Pia Stoll", "Una Brand"]),
+        ("how many hours has Una Brand had?", "SELECT SUM(hours) FROM lesson WHERE trainee = 'Una Brand'", 2.0),
         # Numbers of rows.
         ("who has just one exam?", "SELECT name FROM trainee WHERE exam_count = 1", ["Ned Harrow", "Cal Dorne"]),
         ("which lesson took just one hour?", "SELECT lesson_no FROM lesson WHERE mins = 60", [2, 3]),
@@ -100,3 +105,9 @@ async def test_a_statement_means_what_its_question_does(
     graph: tuple[Executor, NameIndex], query: str, reply: str, result: Any
 ) -> None:
     assert await result_of(graph, query, reply) == result
+
+
+def test_a_value_is_said_in_its_forms(graph: tuple[Executor, NameIndex]) -> None:
+    executor, names = graph
+    links = linked_values("which were failed?", executor.catalogue.domains[DOMAIN].shown, Values(names.engine), ())
+    assert {one.value: one.columns for one in links} == {"failed": ("payment.state",), "fail": ("exam.result",)}

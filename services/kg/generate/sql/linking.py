@@ -13,7 +13,7 @@ from rapidfuzz import fuzz
 from sqlglot import exp
 
 from services.kg.generate.ground import WEAK_WORDS, Word, is_same_word, words_of
-from services.kg.generate.rules.inflection import singular
+from services.kg.generate.rules.inflection import inflections, singular
 from services.kg.generate.rules.values import PART, Values
 from services.kg.generate.spans import Spot, asking_words
 from services.kg.language.catalogue import Function, Key
@@ -37,8 +37,11 @@ TITLES = frozenset(("dr", "miss", "mr", "mrs", "ms", "prof", "sir"))
 # What English writes with a capital and is no name.
 _CAPITAL = frozenset((*MONTHS, *WEEKDAYS, *TITLES, "i"))
 _STOPS = frozenset(".?!:;")
-# How a question says a value, the best first: word for word, misspelt, in part, by one word in small letters.
-_EXACT, _MISSPELT, _PARTIAL, _BY_A_WORD = range(4)
+# How a question says a value, the best first: word for word, in another form (failed of `fail`), misspelt, in part, by
+# one word in small letters.
+_EXACT, _INFLECTED, _MISSPELT, _PARTIAL, _BY_A_WORD = range(5)
+# Shorter words have forms that are other words.
+LEAST_INFLECTED = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,6 +226,8 @@ def _run(words: tuple[str, ...], said: Sequence[Word]) -> tuple[int, int, int] |
         pairs = [(word, said[index].text) for word, index in zip(words, places, strict=True)]
         if all(word == other or singular(word) == singular(other) for word, other in pairs):
             return places[0], places[-1], _EXACT
+        if len(pairs) == 1 and len(words[0]) >= LEAST_INFLECTED and pairs[0][1] in inflections(words[0]):
+            return places[0], places[0], _INFLECTED
         # A single word in small letters may well be another one: advance for Advanced.
         may_be_misspelt = len(pairs) > 1 or said[places[0]].is_capital
         if may_be_misspelt and (all(is_same_word(word, other) for word, other in pairs) or _is_alike(pairs)):
@@ -287,6 +292,12 @@ def _apart(links: Iterable[Link]) -> Iterator[Link]:
     chosen: list[Link] = []
     for one in sorted(links, key=lambda link: (link.how >= _PARTIAL, link.start - link.end, link.how, link.start)):
         overlapping = [other for other in chosen if other.start < one.end and one.start < other.end]
-        if all((other.start, other.end, other.how) == (one.start, one.end, one.how) for other in overlapping):
+        if all(_is_beside(one, other) for other in overlapping):
             chosen.append(one)
             yield one
+
+
+def _is_beside(one: Link, other: Link) -> bool:
+    """Whether two values are said by the same words as well: a payment that failed, and a test."""
+    is_alike = one.how == other.how or max(one.how, other.how) <= _INFLECTED
+    return is_alike and (one.start, one.end) == (other.start, other.end)

@@ -10,7 +10,7 @@ from sqlglot import exp
 from services.kg.comparisons import Comparison, comparisons, is_negated, place_of, tables_of
 from services.kg.errors import ParseError
 from services.kg.generate.rules.roles import subject_of
-from services.kg.generate.sql.tables import Tables, role_of, shared_roles_of
+from services.kg.generate.sql.tables import Tables, count_in_hours, lead_by_role, role_of, shared_roles_of
 from services.kg.language.catalogue import NUMERIC, Domain, Function, Key
 from services.kg.load.errors import BadRow
 from services.kg.load.values import truth
@@ -38,6 +38,8 @@ class Statement:
         self.domain = domain
         self.functions = {table_name(one): one for one in domain.shown}
         _without_truths(tree)
+        lead_by_role(tree, self.functions)
+        count_in_hours(tree, self.functions)
         for select in list(tree.find_all(exp.Select)):
             self._resolve(select)
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
+from services.kg.comparisons import tables_of
 from services.kg.generate.rules.roles import subject_of
 from services.kg.language.catalogue import Function, Key
 
@@ -90,3 +91,40 @@ def roles_of(function: Function, other: Function) -> list[Key]:
     """The keys of a function that have names of another one's rows."""
     entity = subject_of(other).entity
     return [one for one in function.keys if one.entity == entity] if entity else []
+
+
+def lead_by_role(tree: exp.Expr, functions: Mapping[str, Function]) -> None:
+    """Lead from one table to another by the key that names its rows: the cars of a driver.
+
+    A model compares a column of the outer table with itself, which is true of every row: `make IN (SELECT make FROM
+    driver WHERE name = 'Ann')`, where drivers have no make.
+    """
+    for beside in list(tree.find_all(exp.EQ, exp.In)):
+        inner = beside.args.get("query") or beside.args.get("expression")
+        inner = inner.this if isinstance(inner, exp.Subquery) else inner
+        outer, named = beside.parent_select, beside.this
+        if not isinstance(inner, exp.Select) or outer is None or not isinstance(named, exp.Column):
+            continue
+        there = [functions.get(one.name.lower()) for select in (outer, inner) for one in tables_of(select)]
+        columns = inner.expressions
+        if len(columns) != 1 or not isinstance(columns[0], exp.Column) or columns[0].name != named.name:
+            continue
+        own, other = there if len(there) == 2 else (None, None)
+        if own is None or other is None or own is other or named.name.lower() not in own.exact_keys:
+            continue
+        if (role := role_of(own, other)) is not None and Tables(other, functions).key(columns[0]) is None:
+            named.set("this", exp.to_identifier(role.name))
+            columns[0].set("this", exp.to_identifier(subject_of(other).name))
+
+
+def count_in_hours(tree: exp.Expr, functions: Mapping[str, Function]) -> None:
+    """Take minutes for the hours that a table does not have."""
+    for select in tree.find_all(exp.Select):
+        tables = [functions.get(one.name.lower()) for one in tables_of(select)]
+        if len(tables) != 1 or tables[0] is None:
+            continue
+        keys = [key.name for key in tables[0].keys if key.unit == "minutes"]
+        unknown = [one for one in select.find_all(exp.Column) if one.name.lower() == "hours"]
+        if len(keys) == 1 and Tables(tables[0], functions).key(exp.column("hours")) is None:
+            for column in unknown:
+                column.replace(exp.Div(this=exp.column(keys[0]), expression=exp.Literal.number("60.0")))
