@@ -10,13 +10,12 @@ from lab.draft.joins import child_of, sorts_behind
 from lab.draft.table import PERSONS, CsvTable
 from lab.draft.vocabulary import compounds, measures, phrases_of, plural, singular, words_of_names
 from services.kg.generate.rules.inflection import inflections
+from services.kg.generate.sql.refusals import CONTACTS
 
 # The only one of these that a thing has is its size, if no other column is.
 _DIMENSIONS = ("height", "length", "width", "diameter", "weight")
 # Counts that are the size of a thing without another one.
 PAYMENT = "payment"
-# What each person has for themselves.
-_CONTACT = frozenset(("phone", "telephone", "mobile", "email", "fax", "address", "contact"))
 _COUNTS_OF_SIZE = ("rooms", "seats", "capacity", "population")
 
 
@@ -68,7 +67,7 @@ def _of_other_persons(tables: Sequence[CsvTable]) -> Iterator[str]:
             if table.name in persons:
                 yield from keys
             elif len(joins) > 1:
-                yield from (key for key, column in keys.items() if not _CONTACT.isdisjoint(column.key.split("_")))
+                yield from (key for key, column in keys.items() if not CONTACTS.isdisjoint(column.key.split("_")))
 
 
 def _without_nouns(word: str, nouns: frozenset[str]) -> list[str]:

@@ -24,6 +24,8 @@ MAX_LISTED = 12
 _SAME = re.compile(r"the same [^:]+: ")
 # Which one of several is wanted, or by what else they are told apart.
 _OF_ONE = re.compile(r"\b(?:(?:any|just|name|only) one|an example|begin\w*|start\w*|end(?:s|ing)?)\b", re.IGNORECASE)
+# The only column that a SELECT tells.
+_OUTPUT = re.compile(r"SELECT (?:DISTINCT )?(\w+) FROM ")
 _ITEMS = re.compile(r"[,;] (?:and )?| and ")
 
 
@@ -84,9 +86,10 @@ def with_whole_list(answer: str, query: str, facts: KgResponse) -> str:
     rows = json.loads(statement.rows_json)
     if not rows or len(rows) != statement.row_count or len(rows) > MAX_LISTED:
         return answer
-    names = [next(iter(row.values())) for row in rows]
+    told = _OUTPUT.match(statement.source)
+    names = [row[told[1]] if told and told[1] in row else next(iter(row.values())) for row in rows]
     ties = [name for note in statement.notes if (same := _SAME.match(note)) for name in _names(note[same.end() :])]
-    is_told_alone = len(rows) > 1 and all(len(row) == 1 for row in rows) and " WHERE " in statement.source
+    is_told_alone = len(rows) > 1 and told is not None and " WHERE " in statement.source
     is_tied = len(rows) == 1 and ties and "others" not in ties
     if not all(isinstance(name, str) for name in names) or not (is_told_alone or is_tied):
         return answer

@@ -15,9 +15,11 @@ TIES = ("the same count: Ash, Ltd; Elm",)
 MANY = ("the same count: Elm, Fig, Gum, others",)
 
 
-def facts(rows: list[dict[str, Any]], *, count: int = 0, notes: tuple[str, ...] = (), mode: Any = "sql") -> KgResponse:
+def facts(
+    rows: list[dict[str, Any]], *, count: int = 0, notes: tuple[str, ...] = (), mode: Any = "sql", source: str = FOUND
+) -> KgResponse:
     statement = KgStatement(
-        source=FOUND,
+        source=source,
         status="ok",
         rows_json=json.dumps(rows),
         row_count=count or len(rows),
@@ -38,7 +40,8 @@ def facts(rows: list[dict[str, Any]], *, count: int = 0, notes: tuple[str, ...] 
         ("Oak", facts([{"name": "Oak"}], notes=TIES), "Oak; Ash, Ltd; Elm"),
         ("Oak", facts([{"name": "Oak"}], notes=MANY), "Oak"),
         # What is told beside the names may be a reason, and what is no name of a row another answer.
-        ("Una Brand", facts([{"name": "Una Brand", "age": 9}, {"name": "Cal Dorne", "age": 8}]), "Una Brand"),
+        ("Una Brand", facts(TWO, source="SELECT name, age FROM exam WHERE hall = 1"), "Una Brand"),
+        ("Una Brand", facts([{"no": 1} | TWO[0], {"no": 2} | TWO[1], {"no": 3} | TWO[0]]), "Una Brand, Cal Dorne"),
         ("2", facts(TWO), "2"),
         ("yes", facts([{"name": "Una Brand"}]), "yes"),
         ("Una Brand", facts(TWO, count=3), "Una Brand"),

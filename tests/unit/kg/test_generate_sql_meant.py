@@ -22,6 +22,8 @@ from tests.unit.kg.library import drafted_graph
 pytestmark = pytest.mark.anyio
 DOMAIN = "school"
 TUTOR = "SELECT name FROM trainee WHERE status IN (SELECT status FROM instructor WHERE full_name = 'Ruth Amble')"
+NEVER = "SELECT name FROM trainee WHERE NOT name IN (SELECT trainee FROM exam WHERE result = 'fail')"
+PHONE = "SELECT instructor_phone FROM lesson WHERE trainee = 'Pia Stoll'"
 EXAMS = ["X-12", "X-14", "X-16"]
 NOW = datetime(2025, 6, 15, 9, tzinfo=UTC)
 
@@ -97,7 +99,11 @@ async def result_of(graph: tuple[Executor, NameIndex], query: str, reply: str) -
         ("how many exams were failed?", "SELECT COUNT(*) FROM payment WHERE state = 'failed'", None),
         ("how many exams has Una Brand?", "SELECT COUNT(*) FROM exam WHERE trainee = 'Una Brand'", 2),
         ("how many trainees failed?", "SELECT COUNT(*) FROM exam WHERE result = 'fail'", 3),
-        # Codes for people.
+        ("who has never failed?", "SELECT name FROM trainee WHERE status = 'passed'", None),
+        ("who has never failed?", NEVER, ["Ned Harrow"]),
+        # Codes for people, and what others have.
+        ("what is Pia Stoll's phone?", PHONE, None),
+        ("what is the phone of Pia Stoll's instructor?", PHONE, ["555 0101"]),
         ("who teaches Ned Harrow?", "SELECT trainee_no FROM trainee WHERE name = 'Ned Harrow'", None),
     ],
 )  # fmt: skip

@@ -46,6 +46,10 @@ _STATES = frozenset(("state", "status", "stage", "outcome", "result", "phase", "
 # A number of rows, and no value: "just the one lot", "only once".
 _SO_MANY_ROWS = re.compile(r"\b(?:just|only) (?:the )?(?:once|twice|(?:one|two|three) ([a-z]+))\b")
 _HOW_MANY = re.compile(r"\bhow many ((?:(?!(?:are|did|do|does|had|has|have|is|was|were)\b)[a-z-]+ ?){1,3})")
+# What each person has for themselves.
+CONTACTS = frozenset(("phone", "telephone", "mobile", "email", "fax", "address", "contact"))
+_NEVER = re.compile(r"\b(?:never|not once)\b")
+_NEGATIVE = re.compile(r"\b(?:no|not|none|never|un\w+|in\w+|non\w*)\b", re.IGNORECASE)
 # What says a flag by no word of its name, by the last one.
 _OTHERWISE = {"paid": ("owe", "owing", "outstanding", "overdue", "arrears", "settle"), "active": ("current", "still")}
 
@@ -83,6 +87,8 @@ def is_about_something_else(
         (_counts_without_groups(statement), "an order by a count of nothing"),
         (_counts_others(statement, query, lexicon), "a count of other rows"),
         (_tells_a_code(statement, query, values), "a code for somebody"),
+        (_tells_of_another(statement, query), "what another one has"),
+        (_leaves_out_never(statement, query), "without the never that is said"),
     )
     return next((reason for is_so, reason in reasons if is_so), "")
 
@@ -274,3 +280,27 @@ def _tells_a_code(statement: Statement, query: str, values: Values) -> bool:
         return False
     texts = values.of(place[0], place[1].name) if place[1].kind == "text" else ()
     return place[1].kind in NUMERIC or (bool(texts) and all(any(map(str.isdigit, one)) for one in texts))
+
+
+def _tells_of_another(statement: Statement, query: str) -> bool:
+    """Whether it tells what somebody else has than whom the question names: a customer's phone for the mechanic's."""
+    outputs = statement.outputs
+    place = statement.place_of(outputs[0]) if len(outputs) == 1 and isinstance(outputs[0], exp.Column) else None
+    named = {one.key.entity for one in statement.comparisons() if one.is_name}
+    if place is None or place[1].entity or not named:
+        return False
+    function, key = place
+    roles = [one for one in function.keys if one.entity and key.name.startswith(f"{one.name}_")]
+    is_contact = not CONTACTS.isdisjoint(key.name.split("_"))
+    is_said = any(word.text in query.lower() for role in roles for word in words_of(role.name.replace("_", " ")))
+    return is_contact and any(role.entity not in named for role in roles) and not is_said
+
+
+def _leaves_out_never(statement: Statement, query: str) -> bool:
+    """Whether the question wants what never was, and the statement denies nothing and compares with no zero."""
+    if _NEVER.search(query.lower()) is None:
+        return False
+    is_denied = statement.tree.find(exp.Not, exp.NEQ, exp.Is, exp.Except, exp.Null) is not None
+    literals = list(statement.tree.find_all(exp.Literal))
+    is_denied |= any(_NEGATIVE.search(one.name) if one.is_string else float(one.name) == 0 for one in literals)
+    return not is_denied
