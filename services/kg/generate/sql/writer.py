@@ -32,6 +32,7 @@ from services.kg.generate.sql.mending import (
     count_rows,
     each_compared,
     measure_as_said,
+    named_by_flag,
     nothing_as_null,
     order_as_said,
     rank_as_said,
@@ -180,6 +181,7 @@ class SqlWriter:
         said_then = said_time(question)
         times: list[str] = []
         nothing_as_null(statement, self.values)
+        named_by_flag(statement, query)
         if said_then is not None:
             count_rows(statement, query, lexicon)
         for select in statement.sides:
