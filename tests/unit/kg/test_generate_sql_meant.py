@@ -101,6 +101,7 @@ async def result_of(graph: tuple[Executor, NameIndex], query: str, reply: str) -
         ("how many trainees failed?", "SELECT COUNT(*) FROM exam WHERE result = 'fail'", 3),
         ("who has never failed?", "SELECT name FROM trainee WHERE status = 'passed'", None),
         ("who has never failed?", NEVER, ["Ned Harrow"]),
+        ("why did Pia Stoll fail?", "SELECT date_of_birth FROM trainee WHERE name = 'Pia Stoll'", None),
         # Codes for people, and what others have.
         ("what is Pia Stoll's phone?", PHONE, None),
         ("what is the phone of Pia Stoll's instructor?", PHONE, ["555 0101"]),

@@ -88,6 +88,7 @@ def is_about_something_else(
         (_counts_others(statement, query, lexicon), "a count of other rows"),
         (_tells_a_code(statement, query, values), "a code for somebody"),
         (_tells_of_another(statement, query), "what another one has"),
+        (_tells_no_reason(statement, query), "no reason for why"),
         (_leaves_out_never(statement, query), "without the never that is said"),
     )
     return next((reason for is_so, reason in reasons if is_so), "")
@@ -294,6 +295,13 @@ def _tells_of_another(statement: Statement, query: str) -> bool:
     is_contact = not CONTACTS.isdisjoint(key.name.split("_"))
     is_said = any(word.text in query.lower() for role in roles for word in words_of(role.name.replace("_", " ")))
     return is_contact and any(role.entity not in named for role in roles) and not is_said
+
+
+def _tells_no_reason(statement: Statement, query: str) -> bool:
+    """Whether it tells days, numbers or yes and no alone where the question wants a reason: why did Gil leave."""
+    places = [statement.place_of(one) for one in statement.outputs if isinstance(one, exp.Column)]
+    is_text = any(place is not None and place[1].kind == "text" for place in places)
+    return query.lower().strip().startswith("why ") and not is_text
 
 
 def _leaves_out_never(statement: Statement, query: str) -> bool:
