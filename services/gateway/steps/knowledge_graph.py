@@ -3,6 +3,7 @@
 import json
 import re
 from dataclasses import replace
+from typing import Any
 
 from proto.classify import Classification
 from proto.kg import KgMode, KgRequest, KgResponse
@@ -23,7 +24,9 @@ FRAME_TOKENS = 100
 MAX_LISTED = 12
 _SAME = re.compile(r"the same [^:]+: ")
 # Which one of several is wanted, or by what else they are told apart.
-_OF_ONE = re.compile(r"\b(?:(?:any|just|name|only) one|an example|begin\w*|start\w*|end(?:s|ing)?)\b", re.IGNORECASE)
+_OF_ONE = re.compile(
+    r"\b(?:(?:any|just|name|only) one|an example|(?:begin|start|end)(?:s|n?ing)? (?:with|in))\b", re.IGNORECASE
+)
 # The only column that a SELECT tells.
 _OUTPUT = re.compile(r"SELECT (?:DISTINCT )?(\w+) FROM ")
 _ITEMS = re.compile(r"[,;] (?:and )?| and ")
@@ -87,7 +90,7 @@ def with_whole_list(answer: str, query: str, facts: KgResponse) -> str:
     if not rows or len(rows) != statement.row_count or len(rows) > MAX_LISTED:
         return answer
     told = _OUTPUT.match(statement.source)
-    names = [row[told[1]] if told and told[1] in row else next(iter(row.values())) for row in rows]
+    names: list[Any] = [row[told[1]] if told and told[1] in row else next(iter(row.values()), None) for row in rows]
     ties = [name for note in statement.notes if (same := _SAME.match(note)) for name in _names(note[same.end() :])]
     is_told_alone = len(rows) > 1 and told is not None and " WHERE " in statement.source
     is_tied = len(rows) == 1 and ties and "others" not in ties

@@ -30,7 +30,7 @@ _AMOUNT_OF = re.compile(
     r"((?: (?:number|amount) of)?(?: (?!(?:at|by|for|from|in|of|on|to|with)\b)\w+){1,3})"
 )
 _MORE = re.compile(r"^(?:who|which|what)\b.*\b(?:more|higher|bigger|larger|greater)\b(?!.*\bthan\b).*\bor\b")
-_WHOSE = re.compile(r"\W*(?:who|which|what)\b")
+_WHOSE = re.compile(r"\W*(?:who|which)\b")
 _AMOUNT = re.compile(r"\b(?:how (?:many|much)|number|sum|total|average)\b")
 # What says that rows are of one day.
 _OF_A_DAY = re.compile(
@@ -116,7 +116,8 @@ def named_by_flag(statement: Statement, query: str) -> None:
     """Tell whose flag is set where a statement tells the flag itself, which is yes: "who has keys"."""
     (output, *others), select = statement.outputs or (None,), statement.sides[0]
     place = statement.place_of(output) if isinstance(output, exp.Column) and not others else None
-    if place is None or place[1].kind != "flag" or _WHOSE.match(query.lower()) is None:
+    is_of_many = not statement.names_its_rows and len(statement.sides) == 1
+    if place is None or place[1].kind != "flag" or not is_of_many or _WHOSE.match(query.lower()) is None:
         return
     where = select.args.get("where")
     compared = [one.this for one in where.find_all(exp.EQ)] if where is not None else []

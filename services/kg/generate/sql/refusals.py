@@ -48,7 +48,9 @@ _SO_MANY_ROWS = re.compile(r"\b(?:just|only) (?:the )?(?:once|twice|(?:one|two|t
 _HOW_MANY = re.compile(r"\bhow many ((?:(?!(?:are|did|do|does|had|has|have|is|was|were)\b)[a-z-]+ ?){1,3})")
 # What each person has for themselves.
 CONTACTS = frozenset(("phone", "telephone", "mobile", "email", "fax", "address", "contact"))
-_NEVER = re.compile(r"\b(?:never|not once)\b")
+_NEVER = re.compile(r"(?<!\bi )(?<!\bi have )(?<!\bi've )\b(?:never|not once)\b(?! (?:mind|remember))")
+# Who or what has never had or done something, which no state of theirs tells.
+_WHO_NEVER = re.compile(r"\bha(?:ve|s) never (?:had|failed|missed|been (?:to|in|at|on))\b")
 _NEGATIVE = re.compile(r"\b(?:no|not|none|never|un\w+|in\w+|non\w*)\b", re.IGNORECASE)
 # What says a flag by no word of its name, by the last one.
 _OTHERWISE = {"paid": ("owe", "owing", "outstanding", "overdue", "arrears", "settle"), "active": ("current", "still")}
@@ -294,7 +296,9 @@ def _tells_of_another(statement: Statement, query: str) -> bool:
     roles = [one for one in function.keys if one.entity and key.name.startswith(f"{one.name}_")]
     is_contact = not CONTACTS.isdisjoint(key.name.split("_"))
     is_said = any(word.text in query.lower() for role in roles for word in words_of(role.name.replace("_", " ")))
-    return is_contact and any(role.entity not in named for role in roles) and not is_said
+    # A booking has no phone of its own, but whoever it is made for has.
+    is_of_person = any(one.entity in named for one in function.keys if one.name not in function.subject and one.entity)
+    return is_contact and is_of_person and any(role.entity not in named for role in roles) and not is_said
 
 
 def _tells_no_reason(statement: Statement, query: str) -> bool:
@@ -306,7 +310,12 @@ def _tells_no_reason(statement: Statement, query: str) -> bool:
 
 def _leaves_out_never(statement: Statement, query: str) -> bool:
     """Whether the question wants what never was, and the statement denies nothing and compares with no zero."""
-    if _NEVER.search(query.lower()) is None:
+    places = filter(None, (statement.place_of(one) for one in statement.tree.find_all(exp.Column)))
+    tells_state = any(_is_state(key) or key.kind == "flag" or key.name.endswith("_count") for _, key in places)
+    is_of_one = statement.names_its_rows or _WHETHER.match(query) is not None
+    if _NEVER.search(query.lower()) is None or is_of_one or statement.tree.find(exp.Having) is not None:
+        return False
+    if tells_state and not _WHO_NEVER.search(query.lower()):
         return False
     is_denied = statement.tree.find(exp.Not, exp.NEQ, exp.Is, exp.Except, exp.Null) is not None
     literals = list(statement.tree.find_all(exp.Literal))

@@ -125,6 +125,8 @@ def count_in_hours(tree: exp.Expr, functions: Mapping[str, Function]) -> None:
             continue
         keys = [key.name for key in tables[0].keys if key.unit == "minutes"]
         unknown = [one for one in select.find_all(exp.Column) if one.name.lower() == "hours"]
-        if len(keys) == 1 and Tables(tables[0], functions).key(exp.column("hours")) is None:
+        # Its own name for something that it computes.
+        is_named = any(one.alias.lower() == "hours" for one in select.expressions)
+        if len(keys) == 1 and not is_named and Tables(tables[0], functions).key(exp.column("hours")) is None:
             for column in unknown:
-                column.replace(exp.Div(this=exp.column(keys[0]), expression=exp.Literal.number("60.0")))
+                column.replace(exp.paren(exp.Div(this=exp.column(keys[0]), expression=exp.Literal.number("60.0"))))
