@@ -24,6 +24,7 @@ DOMAIN = "school"
 TUTOR = "SELECT name FROM trainee WHERE status IN (SELECT status FROM instructor WHERE full_name = 'Ruth Amble')"
 NEVER = "SELECT name FROM trainee WHERE NOT name IN (SELECT trainee FROM exam WHERE result = 'fail')"
 PHONE = "SELECT instructor_phone FROM lesson WHERE trainee = 'Pia Stoll'"
+HOURS = "SELECT trainee, SUM(mins) / 60 AS hours FROM lesson GROUP BY trainee ORDER BY hours DESC LIMIT 1"
 EXAMS = ["X-12", "X-14", "X-16"]
 NOW = datetime(2025, 6, 15, 9, tzinfo=UTC)
 
@@ -90,6 +91,8 @@ async def result_of(graph: tuple[Executor, NameIndex], query: str, reply: str) -
         # What a table has by another name, or by another table.
         ("which trainees has Ruth Amble?", TUTOR, ["Pia Stoll", "Una Brand"]),
         ("how many hours has Una Brand had?", "SELECT SUM(hours) FROM lesson WHERE trainee = 'Una Brand'", 2.0),
+        ("who had most hours?", HOURS, ["Una Brand"]),
+        ("has Pia Stoll never failed?", "SELECT COUNT(*) FROM exam WHERE trainee = 'Pia Stoll' AND result = 'fail'", 1),
         # Numbers of rows.
         ("who has just one exam?", "SELECT name FROM trainee WHERE exam_count = 1", ["Ned Harrow", "Cal Dorne"]),
         ("which lesson took just one hour?", "SELECT lesson_no FROM lesson WHERE mins = 60", [2, 3]),
