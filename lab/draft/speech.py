@@ -15,8 +15,8 @@ from services.kg.generate.sql.refusals import CONTACTS
 # The only one of these that a thing has is its size, if no other column is.
 _DIMENSIONS = ("height", "length", "width", "diameter", "weight")
 # Counts that are the size of a thing without another one.
-PAYMENT = "payment"
 _COUNTS_OF_SIZE = ("rooms", "seats", "capacity", "population")
+_PAYMENT = "payment"
 
 
 @dataclass(slots=True)
@@ -81,6 +81,7 @@ def _without_nouns(word: str, nouns: frozenset[str]) -> list[str]:
 
 def _of_columns(tables: Sequence[CsvTable]) -> dict[str, KeyWords]:
     entries: dict[str, KeyWords] = {}
+    has_payments = any(table.noun == _PAYMENT for table in tables)
     for table in tables:
         for column in table.columns:
             if column is table.label and (idle := [*column.idle, *phrases_of(table.noun).get("also", [])]):
@@ -101,11 +102,11 @@ def _of_columns(tables: Sequence[CsvTable]) -> dict[str, KeyWords]:
                 words = [f"{table.noun} number", f"number of {table.noun}"] if own else words
                 more, less = _adjectives(column, table)
                 idle = column.idle
-                if any(one.noun == PAYMENT for one in tables):
-                    # What somebody paid is told by the payments.
-                    told = ["pay"] if table.noun == PAYMENT and column.key == "amount" else []
-                    is_elsewhere = table.noun != PAYMENT and not table.of_persons
-                    words = [one for one in words if one != "pay"] if is_elsewhere else [*words, *told]
+                # What somebody paid is told by the payments.
+                if table.noun == _PAYMENT and column.key == "amount":
+                    words = [*words, "pay"]
+                elif has_payments and table.noun != _PAYMENT and not table.of_persons:
+                    words = [one for one in words if one != "pay"]
                 if _is_joining(column, table):
                     # "When did she join the school", of a `start_date`.
                     joining = measures()["joined"]

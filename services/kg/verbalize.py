@@ -223,8 +223,9 @@ class _Facts:
 
 def _in_hours(key: Key, value: Scalar) -> str:
     """Minutes as hours, in parentheses: a small reader does not divide."""
-    is_long = key.unit == "minutes" and isinstance(value, int | float) and value >= MINUTES_OF_HOUR
-    return f" ({grouped(round(float(value) / MINUTES_OF_HOUR, 2))} hours)" if is_long and value is not None else ""
+    if key.unit != "minutes" or not isinstance(value, int | float) or value < MINUTES_OF_HOUR:
+        return ""
+    return f" ({grouped(round(value / MINUTES_OF_HOUR, 2))} hours)"
 
 
 def _dynamic_value(function: Function, row: Mapping[str, Scalar]) -> str:

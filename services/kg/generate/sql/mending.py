@@ -114,8 +114,7 @@ def add_up(select: exp.Select, query: str, amounts: Collection[str]) -> None:
 
 def named_by_flag(statement: Statement, query: str) -> None:
     """Tell whose flag is set where a statement tells the flag itself, which is yes: "who has keys"."""
-    (output, *others), select = statement.outputs or (None,), statement.sides[0]
-    place = statement.place_of(output) if isinstance(output, exp.Column) and not others else None
+    place, select = statement.only_place, statement.sides[0]
     is_of_many = not statement.names_its_rows and len(statement.sides) == 1
     if place is None or place[1].kind != "flag" or not is_of_many or _WHOSE.match(query.lower()) is None:
         return
@@ -181,8 +180,7 @@ def nothing_as_null(statement: Statement, values: Values) -> None:
 
 def count_rows(statement: Statement, query: str, lexicon: Lexicon) -> None:
     """Count the rows of a thing where their number is told: `visit_count` is of all times, a visit of one."""
-    (output, *others), select = statement.outputs or (None,), statement.sides[0]
-    place = statement.place_of(output) if isinstance(output, exp.Column) and not others else None
+    place, select = statement.only_place, statement.sides[0]
     compared = list(statement.comparisons())
     named = [one for one in compared if one.finds_names and place and one.key == subject_of(place[0])]
     where = select.args.get("where")

@@ -185,8 +185,7 @@ def _tells_a_text(statement: Statement, query: str) -> bool:
 
     When a mill was last greased is not by whom; when a stall is open may be told in words.
     """
-    outputs = statement.outputs
-    place = statement.place_of(outputs[0]) if len(outputs) == 1 and isinstance(outputs[0], exp.Column) else None
+    place = statement.only_place
     if place is None or place[1].kind != "text":
         return False
     key = place[1]
@@ -226,7 +225,6 @@ def _leaves_out_state(statement: Statement, query: str) -> bool:
     """Whether the question wants rows in a certain state, as what "actually took place", of which nothing is asked."""
     if _IN_A_STATE.search(query.lower()) is None:
         return False
-    keys = [key for table in statement.tree.find_all(exp.Table) for key in statement.keys_of(table)]
     wheres = list(statement.tree.find_all(exp.Where))
     columns = [one for where in wheres for one in where.find_all(exp.Column)]
     columns += [one for output in statement.outputs for one in output.find_all(exp.Column)]
@@ -234,7 +232,7 @@ def _leaves_out_state(statement: Statement, query: str) -> bool:
     is_asked = any(_is_state(key) or key.kind in (*NUMERIC, "flag") for key in asked)
     # What is still to come has not come yet.
     is_asked |= any(where.find(exp.Null) or is_of_today(where) for where in wheres)
-    return any(map(_is_state, keys)) and not is_asked and not statement.names_its_rows
+    return any(map(_is_state, statement.keys)) and not is_asked and not statement.names_its_rows
 
 
 def _is_state(key: Key) -> bool:
@@ -277,8 +275,7 @@ def _counts_others(statement: Statement, query: str, lexicon: Lexicon) -> bool:
 
 def _tells_a_code(statement: Statement, query: str, values: Values) -> bool:
     """Whether it tells codes or numbers alone where the question wants somebody: C07. Blocks for milliseconds."""
-    outputs = statement.outputs
-    place = statement.place_of(outputs[0]) if len(outputs) == 1 and isinstance(outputs[0], exp.Column) else None
+    place = statement.only_place
     if place is None or not query.lower().strip().startswith(("who ", "whom ", "whose ")):
         return False
     texts = values.of(place[0], place[1].name) if place[1].kind == "text" else ()
@@ -287,8 +284,7 @@ def _tells_a_code(statement: Statement, query: str, values: Values) -> bool:
 
 def _tells_of_another(statement: Statement, query: str) -> bool:
     """Whether it tells what somebody else has than whom the question names: a customer's phone for the mechanic's."""
-    outputs = statement.outputs
-    place = statement.place_of(outputs[0]) if len(outputs) == 1 and isinstance(outputs[0], exp.Column) else None
+    place = statement.only_place
     named = {one.key.entity for one in statement.comparisons() if one.is_name}
     if place is None or place[1].entity or not named:
         return False
@@ -310,12 +306,13 @@ def _tells_no_reason(statement: Statement, query: str) -> bool:
 
 def _leaves_out_never(statement: Statement, query: str) -> bool:
     """Whether the question wants what never was, and the statement denies nothing and compares with no zero."""
-    places = filter(None, (statement.place_of(one) for one in statement.tree.find_all(exp.Column)))
-    tells_state = any(_is_state(key) or key.kind == "flag" or key.name.endswith("_count") for _, key in places)
+    text = query.lower()
     is_of_one = statement.names_its_rows or _WHETHER.match(query) is not None
-    if _NEVER.search(query.lower()) is None or is_of_one or statement.tree.find(exp.Having) is not None:
+    if _NEVER.search(text) is None or is_of_one or statement.tree.find(exp.Having) is not None:
         return False
-    if tells_state and not _WHO_NEVER.search(query.lower()):
+    places = filter(None, map(statement.place_of, statement.tree.find_all(exp.Column)))
+    tells_state = any(_is_state(key) or key.kind == "flag" or key.name.endswith("_count") for _, key in places)
+    if tells_state and not _WHO_NEVER.search(text):
         return False
     is_denied = statement.tree.find(exp.Not, exp.NEQ, exp.Is, exp.Except, exp.Null) is not None
     literals = list(statement.tree.find_all(exp.Literal))

@@ -73,10 +73,11 @@ class Statement:
         """See `comparisons.place_of`."""
         return place_of(column, self.functions)
 
-    def keys_of(self, table: exp.Table) -> Sequence[Key]:
-        """The keys of a table's function; none of a table that the domain does not have."""
-        function = self.functions.get(table.name)
-        return function.keys if function is not None else ()
+    @property
+    def keys(self) -> list[Key]:
+        """The keys of all its tables."""
+        tables = (self.functions.get(table.name) for table in self.tree.find_all(exp.Table))
+        return [key for function in tables if function is not None for key in function.keys]
 
     def has_days(self, column: exp.Column) -> bool:
         """Whether a column has days."""
@@ -88,6 +89,12 @@ class Statement:
         """What the first SELECT tells, without aliases."""
         first = self.tree.find(exp.Select)
         return [one.this if isinstance(one, exp.Alias) else one for one in first.expressions] if first else []
+
+    @property
+    def only_place(self) -> tuple[Function, Key] | None:
+        """The function and the key of the only column that it tells; None where it tells something else."""
+        outputs = self.outputs
+        return self.place_of(outputs[0]) if len(outputs) == 1 and isinstance(outputs[0], exp.Column) else None
 
     @property
     def names_its_rows(self) -> bool:

@@ -39,6 +39,7 @@ _PART_BEFORE = re.compile(r"\b(?:early|late|mid)[ -](?:in )?(?:the )?$", re.IGNO
 # "2021 or later" and "from May on" have another end.
 _GOES_ON = re.compile(r"^\s*(?:or|and|to|on|onwards?|so far|till|until|[-–/])(?!\w)", re.IGNORECASE)
 _YEAR = re.compile(r"(?:1[5-9]|20)\d\d")
+_THIS_YEAR = re.compile(r"\b(?:this|last|next) year\b", re.IGNORECASE)
 # A month of a certain year, though that is not said: since March, last August.
 _OF_LATE = re.compile(
     rf"\b(?i:since (?:the (?:start|beginn?ing|first)(?: of)? )?(?P<since>{alternatives(MONTH_NAMES)}))\b|"
@@ -96,8 +97,7 @@ def said_time(question: Question) -> SaidTime | None:
 def _only_phrase(question: Question) -> TimePhrase | None:
     """The only time of a question; a year alone is one whatever stands before it."""
     times = question.times
-    text = question.text if question.text.lower() != question.text else question.words
-    months = list(_OF_LATE.finditer(text)) if not times else []
+    months = list(_OF_LATE.finditer(question.text)) if not times else []
     if len(months) == 1 and len(months_of(question.words)) == 1 and not _YEAR.search(question.words):
         (month,) = months
         group = month.lastgroup or ""
@@ -109,7 +109,7 @@ def _only_phrase(question: Question) -> TimePhrase | None:
     phrase = phrases[0]
     # A day of any year: on 30 June.
     is_open = any(map(str.isdigit, phrase.text)) or months_of(phrase.text)
-    is_told = _YEAR.search(phrase.text) or re.search(r"\b(?:this|last|next) year\b", phrase.text, re.IGNORECASE)
+    is_told = _YEAR.search(phrase.text) or _THIS_YEAR.search(phrase.text)
     return None if is_open and not is_told else phrase
 
 
@@ -195,7 +195,7 @@ def leaves_out_time(statement: Statement, said: SaidTime | None, days: Collectio
     """
     tree = statement.tree
     is_of_many = not statement.names_its_rows and not (said is not None and said.is_now)
-    has_days = any(key.kind == "date" for table in tree.find_all(exp.Table) for key in statement.keys_of(table))
+    has_days = any(key.kind == "date" for key in statement.keys)
     told = (one for side in tree.find_all(exp.Select) for one in conditions_on_days(side, statement.has_days))
     is_told = bool(days) or any(told) or any(_says_days(one, said) for one in tree.find_all(exp.Literal))
     return is_of_many and has_days and not is_told
