@@ -18,7 +18,7 @@ from services.kit.llm import Message
 
 Item = TypeVar("Item")
 Line = TypeVar("Line", bound=BaseModel)
-Task = Literal["answer", "kg-api"]
+Task = Literal["answer", "kg-api", "sql"]
 Kind = Literal["answer", "unknown", "invalid_question"]
 # What the evaluator calls the same.
 LABEL_KINDS: dict[Kind, str] = {"answer": "answer", "unknown": "idk", "invalid_question": "invalid"}

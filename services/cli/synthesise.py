@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from lab.trainer.dataset import Example
 
 FOLDER = Path("out/train")
-TASKS = ("answer", "kg-api")
+TASKS = ("answer", "kg-api", "sql")
 
 
 def synthesise(
-    task: Annotated[str, typer.Option(help="Subtask: answer or kg-api.")] = "answer",
+    task: Annotated[str, typer.Option(help="Subtask: answer, kg-api or sql.")] = "answer",
     count: Annotated[int, typer.Option(min=1, max=1_000_000, help="How many examples.")] = 20_000,
     seed: Annotated[int, typer.Option(min=0, help="The same seed makes the same file.")] = 0,
     to: Annotated[Path | None, typer.Option("--out", help="File to write; out/train/TASK.jsonl by default.")] = None,
@@ -57,6 +57,8 @@ def synthesise(
         raise typer.BadParameter("is for --task answer", param_hint="--prose")
     if prose and domain:
         raise typer.BadParameter("is of no domain", param_hint="--prose")
+    if domain and task == "sql":
+        raise typer.BadParameter("is not for --task sql, whose tables are organisations'", param_hint="--domain")
     written = (("--near-share", near_share), ("--scene-share", scene_share), ("--documents-share", documents_share))
     for option, wanted in written:
         if wanted and (task != "answer" or domain):

@@ -47,7 +47,7 @@ app.command()(synthesise)
 app.command()(questions)
 app.command()(prose)
 
-Task = Literal["answer", "kg-api"]
+Task = Literal["answer", "kg-api", "sql"]
 
 
 def _set_libraries() -> None:

@@ -174,8 +174,9 @@ async def _answering(
     """An `Answering` over a store, warm."""
     catalogue = store.catalogue
     names = NameIndex(store.engine, catalogue)
+    of_adapters = {"adapter": settings.kg_adapter, "sql_adapter": settings.kg_sql_adapter}
     writers = await asyncio.to_thread(
-        build_writers, llm, catalogue, names, encoder, examples=settings.kg_examples, adapter=settings.kg_adapter
+        build_writers, llm, catalogue, names, encoder, examples=settings.kg_examples, **of_adapters
     )
     executor = Executor(store.engine, names, catalogue)
     if settings.kg_live_url is not None:

@@ -38,6 +38,8 @@ class KgSettings(KitSettings, MeshUrls, EncoderSettings):
     kg_reads_first_s: float = Field(0.0, ge=0, le=600)
     # LoRA adapter that writes programs; the base model does where the generator has none of that name.
     kg_adapter: str = "kg-api"
+    # The one that writes SQL for domains of one's own; likewise.
+    kg_sql_adapter: str = "sql"
     # Programs executed at a time; more wait.
     kg_workers: int = Field(4, ge=1, le=64)
 

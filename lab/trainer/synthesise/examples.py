@@ -1,4 +1,4 @@
-"""Examples of a subtask: made-up records and programs, each prompt exactly as the serving side renders it."""
+"""Examples of a subtask: made-up records, programs and statements, prompts exactly as they are served."""
 
 from collections.abc import Iterator
 from itertools import islice
@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from lab.trainer import pairs, scenes
 from lab.trainer.dataset import Example, turns
-from lab.trainer.synthesise import answers, programs
+from lab.trainer.synthesise import answers, programs, tables
 from lab.trainer.synthesise.engine import NONE, every_domain
 from lab.trainer.synthesise.reading import records, written
 from lab.trainer.synthesise.record import Record
@@ -46,6 +46,8 @@ def examples(
     Raises:
         BadDataset: the file cannot be read, or gives nothing to learn from.
     """
+    if task == "sql":
+        return islice(tables.examples(share), count)
     if task != "answer":
         return _programs(count, seed, domain, share)
     reading = written.about_passages(round(count * near_share), seed) if near_share else []

@@ -24,6 +24,7 @@ def build_writers(
     *,
     examples: int = 4,
     adapter: str = "kg-api",
+    sql_adapter: str = "sql",
 ) -> dict[str, Writer]:
     """All writers by name; reads the library and embeds it, which takes a second.
 
@@ -36,6 +37,6 @@ def build_writers(
     return {
         "program": ProgramWriter(llm, catalogue, library, k=examples, adapter=adapter, spotter=spotter),
         "function-calling": FunctionCallingWriter(llm, catalogue, library, k=examples, spotter=spotter),
-        "sql": SqlWriter(llm, catalogue, names, values, spotter),
+        "sql": SqlWriter(llm, catalogue, names, values, spotter, sql_adapter),
         "rules": RuleWriter(catalogue, spotter, values, names),
     }

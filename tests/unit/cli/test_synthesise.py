@@ -152,6 +152,7 @@ def test_a_seed_makes_one_file(tmp_path: Path) -> None:
     [
         (("--task", "poems"), "poems"),
         (("--task", "kg-api", "--prose", "prose.jsonl"), "--prose"),
+        (("--task", "sql", "--domain", "movie"), "organisations"),
         *(
             ((share, "0.5", *options), "no domain")
             for share in ("--near-share", "--scene-share", "--documents-share")

@@ -25,12 +25,8 @@ from typing import Any
 
 from sqlalchemy import Engine
 
-from lab.draft import draft
-from services.kg.definition.domain import read_catalogue
-from services.kg.domains import CATALOGUE
+from lab.draft import graph
 from services.kg.language.catalogue import Catalogue
-from services.kg.load import load
-from services.kg.store.engine import open_store
 
 TABLES = Path(__file__).parent / "tables"
 
@@ -42,16 +38,8 @@ def tables_of(domain: str) -> list[Path]:
 @contextmanager
 def drafted_graph(folder: Path, domain: str, data: Path | None = None) -> Iterator[tuple[Engine, Catalogue]]:
     """The graph of a domain as it is drafted, of its folder in `tables/` or of `data`, beside the bundled domains."""
-    data = data or TABLES / domain
-    draft(domain, sorted(data.glob("*.csv")), folder / "domains")
-    catalogue = read_catalogue(CATALOGUE, folder / "domains")
-    url = f"sqlite:///{folder / 'kg.sqlite'}"
-    writable = open_store(url, read_only=False)
-    load(data, writable, catalogue=catalogue)
-    writable.dispose()
-    engine = open_store(url)
-    yield engine, catalogue
-    engine.dispose()
+    with graph.drafted_graph(domain, data or TABLES / domain, folder) as drafted:
+        yield drafted
 
 
 def write(folder: Path, name: str, rows: Sequence[Sequence[str]]) -> Path:

@@ -470,7 +470,10 @@ async def test_a_question_waits_until_the_generator_has_read_the_tables(graph: t
         await may_go_on.wait()
         return Completion((Sample("NONE", "stop"),), 1, 1, "model")
 
-    llm: Any = SimpleNamespace(chat=chat)
+    async def serves(*_: Any, **__: Any) -> bool:
+        return False
+
+    llm: Any = SimpleNamespace(chat=chat, serves=serves)
     sql = SqlWriter(llm, executor.catalogue, names, Values(names.engine))
     reading = asyncio.create_task(sql.read_ahead(DOMAIN, llm, 5.0))
     await is_asked.wait()
@@ -481,6 +484,24 @@ async def test_a_question_waits_until_the_generator_has_read_the_tables(graph: t
     await reading
     assert (await writing).program == "none"
     assert "which essays?" in asked[-1]
+
+
+@pytest.mark.parametrize("adapters", [[], ["sql"]])
+async def test_an_adapter_that_was_taught_is_shown_the_day_and_no_examples(
+    graph: tuple[Executor, NameIndex], adapters: list[str]
+) -> None:
+    generator = FakeGenerator(lambda _: "NONE")
+    generator.adapters = adapters
+    sql = writer(graph, generator)
+    await sql.read_ahead(DOMAIN, sql.llm, 5.0)
+    await sql.write("which essays?", query_time=ASKED, domain=DOMAIN, budget=Budget(5))
+    read, asked = generator.requests[-2:]
+    assert asked["model"] == read["model"] == (adapters or ["fake"])[0]
+    assert ("CREATE TABLE ship" in str(asked["messages"])) == (not adapters)
+    assert (f"{ASKED:%Y-%m-%d}" in asked["messages"][-1]["content"]) == bool(adapters)
+    # What was read ahead is what the chat of a question begins with.
+    told = asked["messages"][-1]["content"].partition("Question:")[0]
+    assert read["messages"][-1]["content"].startswith(told)
 
 
 def test_what_is_read_ahead_comes_in_pieces_of_one_chat() -> None:

@@ -10,7 +10,15 @@ from sqlglot import exp
 from services.kg.comparisons import Comparison, comparisons, is_negated, place_of, tables_of
 from services.kg.errors import ParseError
 from services.kg.generate.rules.roles import subject_of
-from services.kg.generate.sql.tables import Tables, count_in_hours, lead_by_role, role_of, shared_roles_of
+from services.kg.generate.sql.tables import (
+    Tables,
+    add_up_truths,
+    count_in_hours,
+    lead_by_role,
+    over_first_table,
+    role_of,
+    shared_roles_of,
+)
 from services.kg.language.catalogue import NUMERIC, Domain, Function, Key
 from services.kg.load.errors import BadRow
 from services.kg.load.values import truth
@@ -38,6 +46,8 @@ class Statement:
         self.domain = domain
         self.functions = {table_name(one): one for one in domain.shown}
         _without_truths(tree)
+        over_first_table(tree)
+        add_up_truths(tree)
         lead_by_role(tree, self.functions)
         count_in_hours(tree, self.functions)
         for select in list(tree.find_all(exp.Select)):
@@ -115,7 +125,7 @@ class Statement:
         for one in [one for one in select.find_all(exp.EQ) if isinstance(one.expression, exp.Subquery)]:
             # "= (SELECT ...)" may find several.
             inner = one.expression.this
-            if isinstance(inner, exp.Select) and not inner.expressions[0].find(exp.AggFunc):
+            if isinstance(inner, exp.Select) and not any(each.find(exp.AggFunc) for each in inner.expressions):
                 one.replace(exp.In(this=one.this.copy(), query=one.expression.copy()))
         tables, columns = tables_of(select), columns_of(select)
         for column in columns:

@@ -130,3 +130,18 @@ def count_in_hours(tree: exp.Expr, functions: Mapping[str, Function]) -> None:
         if len(keys) == 1 and not is_named and Tables(tables[0], functions).key(exp.column("hours")) is None:
             for column in unknown:
                 column.replace(exp.paren(exp.Div(this=exp.column(keys[0]), expression=exp.Literal.number("60.0"))))
+
+
+def over_first_table(tree: exp.Expr) -> None:
+    """Write a SELECT that only computes with others, `SELECT (SELECT ...) - (SELECT ...)`, over a row of one of theirs."""
+    if isinstance(tree, exp.Select) and not tables_of(tree):
+        table = next(tree.find_all(exp.Table, bfs=False), None)
+        if table is not None:
+            tree.from_(table.name, copy=False).limit(1, copy=False)
+
+
+def add_up_truths(tree: exp.Expr) -> None:
+    """Add up a condition as 1 and 0, which databases do not agree on: `SUM(status = 'open')`."""
+    for total in tree.find_all(exp.Sum, exp.Avg):
+        if isinstance(total.this, exp.Predicate | exp.Connector | exp.Not):
+            total.set("this", exp.case().when(total.this.copy(), exp.Literal.number(1)).else_(exp.Literal.number(0)))

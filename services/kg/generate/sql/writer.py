@@ -9,7 +9,8 @@ from sqlglot import exp
 
 from services.kg.entities import NameIndex
 from services.kg.errors import ParseError
-from services.kg.generate.base import RESERVE_S, Written, chat, domain_question
+from services.kg.execute import ASKER
+from services.kg.generate.base import RESERVE_S, Written
 from services.kg.generate.rules.lexicon import lexicons
 from services.kg.generate.rules.question import Question
 from services.kg.generate.rules.values import Values
@@ -19,8 +20,6 @@ from services.kg.generate.sql.figures import unsaid
 from services.kg.generate.sql.grounding import name_entities, with_items, without_guesses
 from services.kg.generate.sql.linking import (
     Link,
-    linked_values,
-    links_text,
     with_left_out_values,
     with_stored_values,
     with_values_where_they_are,
@@ -38,8 +37,8 @@ from services.kg.generate.sql.mending import (
     rank_as_said,
     without_unsaid_days,
 )
+from services.kg.generate.sql.prompt import SqlPrompt
 from services.kg.generate.sql.refusals import asks_no_flag, is_about_something_else
-from services.kg.generate.sql.schema import tables_text
 from services.kg.generate.sql.statement import Statement
 from services.kg.generate.sql.times import ask_of_the_time, conditions_on_days, leaves_out_time, said_time
 from services.kg.language.catalogue import NUMERIC, Catalogue
@@ -50,7 +49,7 @@ from services.kit.telemetry import log
 
 MAX_TOKENS = 100
 MAX_WORDS = 60
-_ONE_LINE = Constraint(regex=rf"NONE|SELECT( [^ \n\r\t]+){{1,{MAX_WORDS}}}")
+ONE_LINE = Constraint(regex=rf"NONE|SELECT( [^ \n\r\t]+){{1,{MAX_WORDS}}}")
 NOTHING = "none"
 # Some 400 tokens, which a slow CPU reads in five seconds: so long others wait while tables are read ahead.
 READ_CHARS = 1_600
@@ -80,16 +79,23 @@ class SqlWriter:
     names: NameIndex  # of the graph
     values: Values  # of the graph, some of which the prompt shows
     spotter: Spotter | None = None  # finds the names of a question, none of which a program may leave out
-    _tables: dict[str, str] = field(default_factory=dict)  # by domain
+    adapter: str = "sql"  # the fine-tuned one, where the generator serves it
+    _prompt: SqlPrompt = field(init=False)
     _read: dict[str, asyncio.Event] = field(default_factory=dict)  # by domain: when the generator has read its tables
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_prompt", SqlPrompt(self.catalogue, self.values))
 
     async def write(
         self, query: str, *, query_time: datetime, domain: str, budget: Budget, feedback: str = ""
     ) -> Written:
-        """See `Writer.write`."""
+        """See `Writer.write`; nobody tells it what was wrong with a first try."""
         spots = await spots_in(query, domain, self.spotter)
-        question = domain_question(query, query_time, self.catalogue.domains[domain], feedback)
-        links, messages = await asyncio.to_thread(self._chat, query, question, domain, spots)
+        links = await asyncio.to_thread(self._prompt.links, query, domain, spots)
+        adapted = await self.llm.serves(self.adapter, allow_s=budget.allow(reserve_s=RESERVE_S))
+        messages = await asyncio.to_thread(
+            self._prompt.messages, query, query_time=query_time, domain=domain, links=links, adapted=adapted
+        )
         if domain in self._read:
             # Asked beside it the generator would read the same tables twice, each time at half its speed.
             await self._read[domain].wait()
@@ -97,7 +103,8 @@ class SqlWriter:
             messages,
             max_tokens=MAX_TOKENS,
             allow_s=budget.allow(reserve_s=RESERVE_S),
-            constraint=_ONE_LINE,
+            adapter=self.adapter if adapted else "",
+            constraint=ONE_LINE,
         )
         program = await asyncio.to_thread(self._program, completion.text, query, query_time, domain, spots, links)
         return Written(program, "sql", completion.prompt_tokens, completion.completion_tokens)
@@ -110,9 +117,13 @@ class SqlWriter:
         """
         read = self._read[domain] = asyncio.Event()
         try:
-            _, messages = await asyncio.to_thread(self._chat, "", "", domain, ())
+            adapted = await llm.serves(self.adapter, allow_s=allow_s)
+            now = datetime.now(tz=ASKER)
+            messages = await asyncio.to_thread(
+                self._prompt.messages, "", query_time=now, domain=domain, adapted=adapted
+            )
             for beginning in beginnings(messages):
-                await llm.chat(beginning, max_tokens=1, allow_s=allow_s)
+                await llm.chat(beginning, max_tokens=1, allow_s=allow_s, adapter=self.adapter if adapted else "")
         finally:
             read.set()
 
@@ -121,21 +132,8 @@ class SqlWriter:
         return await asyncio.to_thread(self._known_chars, query, domain)
 
     def _known_chars(self, query: str, domain: str) -> int:
-        links = linked_values(query, self.catalogue.domains[domain].shown, self.values, ())
+        links = self._prompt.links(query, domain, ())
         return chars_known(query, links, lexicons(self.catalogue)[domain])
-
-    def _chat(
-        self, query: str, question: str, domain: str, spots: Sequence[Spot]
-    ) -> tuple[Sequence[Link], Sequence[Message]]:
-        """The values that a question says, and the messages that ask for its statement."""
-        links = linked_values(query, self.catalogue.domains[domain].shown, self.values, spots)
-        return links, chat("sql", tables=self._text(domain), question="\n".join((question, *links_text(links))))
-
-    def _text(self, domain: str) -> str:
-        """The tables in the prompt; kept by the thread that reads them, whether or not its question has given up."""
-        if domain not in self._tables:
-            self._tables[domain] = tables_text(self.catalogue, domain, self.values)
-        return self._tables[domain]
 
     def _columns(self, domain: str, *kinds: str) -> set[str]:
         """The columns of such kinds, whichever table has them."""

@@ -1,0 +1,83 @@
+"""Examples of the subtask `sql`: questions of invented organisations about their own tables, each with its SELECT.
+
+A language model wrote the tables, the questions and the statements; a program of its own computed each answer from the
+CSV files, and the statement finds the same (`check`). Of seven questions one asks what the tables do not hold.
+"""
+
+import asyncio
+import tempfile
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, time
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from lab.draft.graph import drafted_graph
+from lab.trainer.dataset import Example, turns
+from services.kg.generate.rules.values import Values
+from services.kg.generate.spans import Spotter, spots_in
+from services.kg.generate.sql.prompt import SqlPrompt
+from services.kit.shard import WHOLE, Shard
+
+FOLDER = Path(__file__).parent.parent / "data" / "tables"
+NONE = "NONE"
+
+
+class Question(BaseModel):
+    """A question on an organisation's tables.
+
+    `answer` is empty and `sql` NONE where they do not hold it; `alternatives` are other ways to write the answer.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    question: str
+    answer: str
+    alternatives: tuple[str, ...] = ()
+    sql: str = Field(min_length=4)
+
+
+def organisations() -> list[Path]:
+    """Folders of CSV files with `today.txt`, when their questions are asked, and `questions.jsonl`."""
+    return sorted(path.parent for path in FOLDER.glob("*/questions.jsonl"))
+
+
+def questions(organisation: Path) -> list[Question]:
+    """The questions about an organisation's tables."""
+    lines = (organisation / "questions.jsonl").read_text("utf-8").splitlines()
+    return [Question.model_validate_json(line) for line in lines]
+
+
+def asked_at(organisation: Path) -> datetime:
+    """When its questions are asked."""
+    return datetime.combine(datetime.fromisoformat((organisation / "today.txt").read_text().strip()), time(10), UTC)
+
+
+def examples(share: Shard = WHOLE, folders: Sequence[Path] = ()) -> Iterator[Example]:
+    """All questions of all organisations, each after its tables as they are drafted; takes seconds for each."""
+    for organisation in folders or organisations():
+        yield from _of(organisation, share)
+
+
+def _of(organisation: Path, share: Shard) -> Iterator[Example]:
+    name, now = organisation.name, asked_at(organisation)
+    with tempfile.TemporaryDirectory() as folder, drafted_graph(name, organisation, Path(folder)) as graph:
+        engine, catalogue = graph
+        prompt, spotter = SqlPrompt(catalogue, Values(engine)), Spotter(engine, catalogue)
+        for number, one in enumerate(questions(organisation)):
+            id = f"sql-{name}-{number:03d}"
+            if not share.holds(id):
+                continue
+            spots = asyncio.run(spots_in(one.question, name, spotter))
+            links = prompt.links(one.question, name, spots)
+            yield Example(
+                id=id,
+                task="sql",
+                messages=turns(prompt.messages(one.question, query_time=now, domain=name, links=links)),
+                completion=one.sql,
+                domain=name,
+                kind="unknown" if one.sql == NONE else "answer",
+                source="tables",
+                query=one.question,
+                group=f"tables:{name}",
+            )
