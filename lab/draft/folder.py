@@ -129,6 +129,7 @@ def draft(name: str, paths: Sequence[Path], to: Path) -> list[Path]:
     texts = {
         "domain.yaml": _render("domain.yaml", name=name, tables=tables, views=views),
         "tables.yaml": _render("tables.yaml", tables=tables),
+        "calendar.yaml": _render("calendar.yaml"),
         "words.yaml": _render("words.yaml", tables=tables, key_words=words_of_keys(tables)),
         **{f"sources/{table.name}.yaml": _render("source.yaml", name=name, table=table) for table in tables},
         "examples.jsonl": "".join(

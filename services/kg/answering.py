@@ -6,12 +6,12 @@ import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime
 
 from proto.base import Degradation, StageTiming
 from proto.kg import KgEntity, KgExecuteRequest, KgMode, KgRequest, KgResponse, KgStatement, KgStatus
 from services.kg.errors import ParseError
-from services.kg.execute import ASKER, Executor
+from services.kg.execute import Executor
 from services.kg.generate.base import Writer, Written, chat
 from services.kg.generate.rules.interrogatives import asks_for_a_single, asks_for_one
 from services.kg.generate.rules.lexicon import lexicons
@@ -113,7 +113,7 @@ class Answering:
         Raises:
             ServiceFailure: the LLM failed and the mode asks for it alone.
         """
-        now = request.query_time or datetime.now(tz=ASKER)
+        now = request.query_time or datetime.now(tz=UTC)
         writing = budget.within(budget.elapsed_ms() / 1000 + self._settings.kg_write_cap_s)
         task, attempt = await self._place(_Task(request, request.domain or UNPLACED, now, writing))
         if request.mode not in ("auto", "rules"):
@@ -219,7 +219,7 @@ class Answering:
         Raises:
             ParseError: the whole is too long, has too many statements or is nested too deeply.
         """
-        now = request.query_time or datetime.now(tz=ASKER)
+        now = request.query_time or datetime.now(tz=UTC)
         seconds = budget.allow(self._settings.execute_cap_s)
         attempt = await self._run(Written(request.program, "auto"), request.domain, now, seconds)
         return self._response(attempt, request, request.domain, now)
@@ -311,7 +311,7 @@ class Answering:
         degraded: Sequence[Degradation] = (),
     ) -> KgResponse:
         catalogue = self._executor.catalogue
-        today = now.astimezone(ASKER).date()
+        today = now.astimezone(catalogue.zone_of(domain)).date()
         texts = verbalize(attempt.outcomes, catalogue.domains, today, max_tokens=request.max_tokens)
         question = request.query if isinstance(request, KgRequest) else ""
         written = attempt.written

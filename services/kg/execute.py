@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
-from zoneinfo import ZoneInfo
 
 from sqlalchemy import ColumnElement, Connection, Engine, func, or_, select
 from sqlalchemy.exc import DBAPIError
@@ -26,7 +25,6 @@ from services.kg.store.engine import deadline, is_interrupted
 from services.kg.store.tables import stated_total
 from services.kg.values import combined, scalar
 
-ASKER = ZoneInfo("America/Los_Angeles")
 # Rows that tie with the last one shown: so many are named.
 MAX_TIES = 3
 NO_ROWS_STATED = "the source states that there are none"
@@ -63,7 +61,13 @@ class Executor:
         outcomes: list[Outcome] = []
         try:
             with deadline(seconds), self.engine.connect() as connection:
-                compiler = Compiler(connection, self.names, self.catalogue, domain, query_time.astimezone(ASKER))
+                compiler = Compiler(
+                    connection,
+                    self.names,
+                    self.catalogue,
+                    domain,
+                    query_time.astimezone(self.catalogue.zone_of(domain)),
+                )
                 run = _Run(connection, compiler)
                 for one in parsed:
                     outcomes.append(run.statement(one))

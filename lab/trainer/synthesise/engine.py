@@ -25,9 +25,9 @@ from lab.trainer.synthesise.world import invent
 from services.kg.definition.domain import read_catalogue
 from services.kg.definition.folder import BrokenDomain
 from services.kg.domains import CATALOGUE
-from services.kg.execute import ASKER
 from services.kg.language.catalogue import Catalogue
 from services.kg.settings import KgSettings
+from services.kit.text.times import PACIFIC
 
 # Questions about one world; the next world has other names and another last day.
 PER_WORLD = 1_000
@@ -213,7 +213,7 @@ class Engine:
         """The slots of a variant; None where a pool has nothing that fits."""
         book, drawing = self._books[way.domain], self.graph.world.drawings[way.domain]
         own = {key: _Words(self.phrasing.say(words)) for key, words in way.variant.slots.items()}
-        slots: dict[str, Any] = {**own, "today": when.astimezone(ASKER).date()}
+        slots: dict[str, Any] = {**own, "today": when.astimezone(PACIFIC).date()}
         for slot, recipe in way.variant.draw.items():
             value = self._thing(recipe, book, slots) if isinstance(recipe, str) else drawing.draw(recipe, slots)
             if value is None:

@@ -13,7 +13,7 @@ from sqlalchemy import Engine, create_engine, text
 from lab.trainer.synthesise.drawing import Slots, Thing, fill
 from lab.trainer.synthesise.world import World
 from services.kg.entities import NameIndex
-from services.kg.execute import ASKER, Executor
+from services.kg.execute import Executor
 from services.kg.outcome import Outcome, Scalar
 from services.kg.store.engine import open_store
 from services.kg.verbalize import verbalize
@@ -49,7 +49,9 @@ class Graph:
         """The statements of a program, in its order."""
         outcomes = self.executor.execute(program, domain=domain, query_time=when, seconds=EXECUTE_S)
         domains = self.executor.catalogue.domains
-        texts = verbalize(outcomes, domains, when.astimezone(ASKER).date(), max_tokens=MAX_TOKENS)
+        texts = verbalize(
+            outcomes, domains, when.astimezone(self.executor.catalogue.zone_of(domain)).date(), max_tokens=MAX_TOKENS
+        )
         return [Statement(outcome, text) for outcome, text in zip(outcomes, texts, strict=True)]
 
     def pool(self, sql: str, slots: Slots) -> list[Thing]:

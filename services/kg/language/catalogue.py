@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Literal
+from zoneinfo import ZoneInfo
 
 from rapidfuzz import fuzz, process
 from sqlalchemy import ColumnElement, Connection, Table, TextualSelect
@@ -17,7 +18,7 @@ from services.kg.definition.folder import Folder
 from services.kg.definition.schema import Facet, Fixed, KeyKind, NameWords, ParameterKind, Popularity
 from services.kg.errors import UnknownKey, UnknownName
 from services.kg.language.tree import Operator, Project, Step
-from services.kit.text.times import Calendar
+from services.kit.text.times import PACIFIC, Calendar
 
 if TYPE_CHECKING:
     from services.kg.definition.texts import Texts
@@ -230,6 +231,11 @@ class Catalogue:
 
         self.kinds = {kind.name: kind for domain in self.domains.values() for kind in domain.kinds.values()}
         self.tables = {name: table for domain in self.domains.values() for name, table in domain.tables.items()}
+
+    def zone_of(self, domain: str) -> ZoneInfo:
+        """Where questions of a domain are asked: the benchmark's in one place, whatever market they are about."""
+        own = self.domains.get(domain)
+        return own.calendar.zone if own is not None and not own.bundled else PACIFIC
 
     def create_tables(self, connection: Connection) -> None:
         """Create the missing tables of the domains."""

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from services.kg.entities import NameIndex
 from services.kg.errors import KgError
-from services.kg.execute import ASKER, Executor
+from services.kg.execute import Executor
 from services.kg.language.bind import Binder, BoundCall, BoundCombine, BoundCondition, BoundQuery, BoundWhere
 from services.kg.language.catalogue import Catalogue
 from services.kg.language.parse import Parsed, parse_each
@@ -40,7 +40,7 @@ class LiveExecutor:
             ServiceFailure: the API answers no request.
         """
         parsed = parse_each(program, self._catalogue.spellings)
-        now = query_time.astimezone(ASKER)
+        now = query_time.astimezone(self._catalogue.zone_of(domain))
         outcomes: list[Outcome] = []
         with private_graph() as engine:
             fetched: set[tuple[str, str]] = set()

@@ -9,9 +9,11 @@ import pytest
 
 from services.kg.entities import NameIndex
 from services.kg.execute import Executor
+from services.kg.generate.rules.question import Question
 from services.kg.generate.rules.values import Values
 from services.kg.generate.spans import Spotter
 from services.kg.generate.sql.linking import linked_values
+from services.kg.generate.sql.times import said_time
 from services.kg.generate.sql.writer import SqlWriter
 from services.kit.budget import Budget
 from services.kit.client import ServiceClient, http_client
@@ -25,6 +27,10 @@ TUTOR = "SELECT name FROM trainee WHERE status IN (SELECT status FROM instructor
 NEVER = "SELECT name FROM trainee WHERE NOT name IN (SELECT trainee FROM exam WHERE result = 'fail')"
 PHONE = "SELECT instructor_phone FROM lesson WHERE trainee = 'Pia Stoll'"
 HOURS = "SELECT trainee, SUM(mins) / 60 AS hours FROM lesson GROUP BY trainee ORDER BY hours DESC LIMIT 1"
+OVERDUE = "SELECT loan_no FROM loan WHERE due_date < '2025-06-15' AND returned_on IS NULL"
+NEXT_LOAN = "SELECT loan_no FROM loan WHERE due_date >= '2025-06-15' ORDER BY due_date LIMIT 1"
+FAILED = "SELECT exam_reference FROM exam WHERE hall = 'Northgate' AND result = 'fail'"
+HALLS = ["Southend", "Northgate"]
 EXAMS = ["X-12", "X-14", "X-16"]
 NOW = datetime(2025, 6, 15, 9, tzinfo=UTC)
 
@@ -78,6 +84,15 @@ async def result_of(graph: tuple[Executor, NameIndex], query: str, reply: str) -
         ("how many exams did we start this year?", "SELECT COUNT(*) FROM exam", 5),
         ("this may sound odd, but how many exams are there?", "SELECT COUNT(*) FROM exam", 6),
         ("what is Pia Stoll this year?", "SELECT status FROM trainee WHERE name = 'Pia Stoll'", ["passed"]),
+        # What is so before or from today on, and a day that may be the last one or the next.
+        ("which loans are overdue?", OVERDUE, ["L-2"]),
+        ("which loan is overdue today?", OVERDUE, ["L-2"]),
+        ("which loan has to come back next?", NEXT_LOAN, ["L-3"]),
+        ("which loan has to come back?", NEXT_LOAN.replace("2025-06-15", "2025-06-14"), None),
+        ("which halls had exams in April?", "SELECT hall FROM exam WHERE exam_date LIKE '2025-04%'", HALLS),
+        ("which halls did we go to last month?", "SELECT hall FROM exam WHERE exam_date LIKE '2025-05%'", HALLS),
+        # Another value of the column that the question says, and a word of all.
+        ("which of all the failed exams were at Northgate?", FAILED, ["X-11", "X-14"]),
         # Ages only where they are asked for.
         ("who was the last to pass?", "SELECT name FROM trainee ORDER BY date_of_birth DESC LIMIT 1", None),
         ("who is the youngest?", "SELECT name FROM trainee ORDER BY date_of_birth DESC LIMIT 1", ["Una Brand"]),
@@ -115,6 +130,14 @@ async def test_a_statement_means_what_its_question_does(
     graph: tuple[Executor, NameIndex], query: str, reply: str, result: Any
 ) -> None:
     assert await result_of(graph, query, reply) == result
+
+
+def test_a_weekday_is_the_last_one_or_the_next(graph: tuple[Executor, NameIndex]) -> None:
+    calendar = graph[0].catalogue.domains[DOMAIN].calendar
+    for query, ahead in (("what is due on Monday?", "2025-06-16"), ("what was due last Monday?", "")):
+        said = said_time(Question(query, calendar, NOW, ()))
+        assert said is not None
+        assert (said.first, said.behind, said.ahead) == ("2025-06-09", "2025-06-10", ahead)
 
 
 def test_a_value_is_said_in_its_forms(graph: tuple[Executor, NameIndex]) -> None:

@@ -40,6 +40,8 @@ _STOPS = frozenset(".?!:;")
 # How a question says a value, the best first: word for word, in another form (failed of `fail`), misspelt, in part, by
 # one word in small letters.
 _EXACT, _INFLECTED, _MISSPELT, _PARTIAL, _BY_A_WORD = range(5)
+# Values that a question says of something else: "of all our courses".
+_ANY = frozenset(("all", "any", "both", "none", "other"))
 # Shorter words have forms that are other words.
 LEAST_INFLECTED = 4
 
@@ -116,10 +118,19 @@ def with_stored_values(select: exp.Select, query: str, links: Sequence[Link]) ->
     for literal in [one for one in select.find_all(exp.Literal) if one.is_string]:
         written = normalise(literal.name)
         for link in links:
+            if _is_part_elsewhere(literal, link):
+                continue
             is_said = written == normalise(query[link.start : link.end])
             if is_said or fuzz.ratio(written, normalise(link.value)) >= SAME_TEXT:
                 literal.replace(exp.Literal.string(link.value))
                 break
+
+
+def _is_part_elsewhere(literal: exp.Literal, link: Link) -> bool:
+    """Whether a text is looked for within the cells of a column that does not have the value: titles with Goose."""
+    like = literal.find_ancestor(exp.Like)
+    columns = {column.rpartition(".")[2] for column in link.columns}
+    return like is not None and "%" in literal.name and like.this.name.lower() not in columns
 
 
 def with_values_where_they_are(
@@ -151,14 +162,20 @@ def with_values_where_they_are(
 
 
 def with_left_out_values(select: exp.Select, links: Sequence[Link]) -> None:
-    """Add a condition on the value that the question says word for word, where the statement has none of its values."""
+    """Add a condition on the value that the question says word for word, where the statement has none of its values.
+
+    Nor may it have another one of that column, as of "the served ones, not the cancelled", or one of the same words.
+    """
     tables = {one.name.lower() for one in select.find_all(exp.Table)}
     written = {one.name for one in select.find_all(exp.Literal)}
     if written.intersection(one.value for one in links):
         return
+    words = {singular(word) for text in written for word in normalise(text).split()}
+    columns = {one.this.name.lower() for one in select.find_all(exp.EQ, exp.NEQ, exp.In)}
     for link in links:
         table, _, column = link.columns[0].partition(".")
-        if link.how == _EXACT and table in tables:
+        is_told = column in columns or words.issuperset(map(singular, normalise(link.value).split()))
+        if link.how == _EXACT and table in tables and not is_told and link.value.lower() not in _ANY:
             select.where(exp.EQ(this=exp.column(column), expression=exp.Literal.string(link.value)), copy=False)
 
 

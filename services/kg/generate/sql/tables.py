@@ -133,8 +133,8 @@ def count_in_hours(tree: exp.Expr, functions: Mapping[str, Function]) -> None:
 
 
 def over_first_table(tree: exp.Expr) -> None:
-    """Write a SELECT that only computes with others, `SELECT (SELECT ...) - (SELECT ...)`, over a row of one of theirs."""
-    if isinstance(tree, exp.Select) and not tables_of(tree):
+    """Write a SELECT that only computes with others, `SELECT (SELECT ...) - (SELECT ...)`, over a row of a table."""
+    if isinstance(tree, exp.Select) and tree.args.get("from_") is None:
         table = next(tree.find_all(exp.Table, bfs=False), None)
         if table is not None:
             tree.from_(table.name, copy=False).limit(1, copy=False)

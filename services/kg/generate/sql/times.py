@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, timedelta
 
 from sqlglot import exp
 
@@ -47,6 +47,7 @@ _OF_LATE = re.compile(
     rf"\b(?P<near>(?:this|last|next) (?!may\b|march\b)(?i:{alternatives(MONTH_NAMES)}))\b"
 )
 _COMPARED = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Between, exp.Like, exp.In)
+_BEFORE_OR_BEHIND = (exp.GT, exp.GTE, exp.LT, exp.LTE)
 _OF_A_ROW = ("date", "day")
 # Behind what was done, in the name of a day.
 _ENDING = re.compile(r"_(?:on|at|by|date|day)$")
@@ -63,6 +64,7 @@ class SaidTime:
     behind: str  # the first one behind them; empty without an end
     is_now: bool = False  # whether it may only say that something is so at present
     words: tuple[str, ...] = ()  # the question's other words, in lower case, without names
+    ahead: str = ""  # the day that may be meant as well: Friday is the last one or the next
 
     def of(self, column: exp.Column) -> exp.Expr:
         """The condition that a column has one of the days."""
@@ -91,7 +93,18 @@ def said_time(question: Question) -> SaidTime | None:
     before_it, of_it, after_it = parts
     first, last = "" if before_it else start if of_it else end, "" if after_it else end if of_it else start
     words = question.words[: lead.start() if lead else phrase.start], question.words[phrase.end :]
-    return SaidTime(first, last, phrase.text.lower() in _NOW, tuple(normalise(" ".join(words)).split()))
+    ahead = (window.start + timedelta(days=7)).isoformat() if phrase.text.lower() in WEEKDAYS else ""
+    return SaidTime(first, last, phrase.text.lower() in _NOW, tuple(normalise(" ".join(words)).split()), ahead)
+
+
+def said_days(question: Question) -> Iterator[str]:
+    """The first and the last day of each time of a question, the one behind it, and its month, as texts."""
+    for window in (question.window_of(phrase.text) for phrase in question.times):
+        if window is not None and window.kind == "window" and window.start and window.end:
+            yield from _texts(window.start, window.end)
+            yield from (day.isoformat() for day in (window.start, window.end - timedelta(days=1), window.end))
+            if window.granularity == "month":
+                yield f"{window.start:%Y-%m}%"
 
 
 def _only_phrase(question: Question) -> TimePhrase | None:
@@ -139,6 +152,9 @@ def ask_of_the_time(select: exp.Select, said: SaidTime, statement: Statement) ->
     is_other = any(isinstance(one, exp.NEQ) or one.find_ancestor(exp.Or, exp.Not) for one in conditions)
     if len(columns) != 1 or is_other:
         return ()
+    told = {literal.name for one in conditions for literal in one.find_all(exp.Literal)}
+    if said.ahead and told == {said.ahead}:
+        return (said.ahead,)
     condition = said.of(next(conditions[0].find_all(exp.Column)))
     for one in conditions:
         one.replace(condition.copy())
@@ -216,6 +232,13 @@ def conditions_on_days(select: exp.Select, is_day: Callable[[exp.Column], bool])
         texts = [str(text.this) for text in one.find_all(exp.Literal)]
         if len(columns) == 1 and is_day(columns[0]) and (is_of_today(one) or any(map(DAY.fullmatch, texts))):
             yield one
+
+
+def today_as_now(tree: exp.Expr, today: date) -> None:
+    """Write today as such where days are compared with it: what is next, or overdue, is so whenever it is asked."""
+    for literal in list(tree.find_all(exp.Literal)):
+        if literal.is_string and literal.name == today.isoformat() and isinstance(literal.parent, _BEFORE_OR_BEHIND):
+            literal.replace(exp.CurrentDate())
 
 
 def is_of_today(condition: exp.Expr) -> bool:

@@ -4,12 +4,12 @@ import asyncio
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from zoneinfo import ZoneInfo
 
 from sqlglot import exp
 
 from services.kg.entities import NameIndex
 from services.kg.errors import ParseError
-from services.kg.execute import ASKER
 from services.kg.generate.base import RESERVE_S, Written
 from services.kg.generate.rules.lexicon import lexicons
 from services.kg.generate.rules.question import Question
@@ -40,7 +40,14 @@ from services.kg.generate.sql.mending import (
 from services.kg.generate.sql.prompt import SqlPrompt
 from services.kg.generate.sql.refusals import asks_no_flag, is_about_something_else
 from services.kg.generate.sql.statement import Statement
-from services.kg.generate.sql.times import ask_of_the_time, conditions_on_days, leaves_out_time, said_time
+from services.kg.generate.sql.times import (
+    ask_of_the_time,
+    conditions_on_days,
+    leaves_out_time,
+    said_days,
+    said_time,
+    today_as_now,
+)
 from services.kg.language.catalogue import NUMERIC, Catalogue
 from services.kg.selects import parse_select
 from services.kit.budget import Budget
@@ -90,11 +97,11 @@ class SqlWriter:
         self, query: str, *, query_time: datetime, domain: str, budget: Budget, feedback: str = ""
     ) -> Written:
         """See `Writer.write`; nobody tells it what was wrong with a first try."""
-        spots = await spots_in(query, domain, self.spotter)
+        now, spots = query_time.astimezone(self._zone(domain)), await spots_in(query, domain, self.spotter)
         links = await asyncio.to_thread(self._prompt.links, query, domain, spots)
         adapted = await self.llm.serves(self.adapter, allow_s=budget.allow(reserve_s=RESERVE_S))
         messages = await asyncio.to_thread(
-            self._prompt.messages, query, query_time=query_time, domain=domain, links=links, adapted=adapted
+            self._prompt.messages, query, query_time=now, domain=domain, links=links, adapted=adapted
         )
         if domain in self._read:
             # Asked beside it the generator would read the same tables twice, each time at half its speed.
@@ -106,7 +113,7 @@ class SqlWriter:
             adapter=self.adapter if adapted else "",
             constraint=ONE_LINE,
         )
-        program = await asyncio.to_thread(self._program, completion.text, query, query_time, domain, spots, links)
+        program = await asyncio.to_thread(self._program, completion.text, query, now, domain, spots, links)
         return Written(program, "sql", completion.prompt_tokens, completion.completion_tokens)
 
     async def read_ahead(self, domain: str, llm: LLM, allow_s: float) -> None:
@@ -118,7 +125,7 @@ class SqlWriter:
         read = self._read[domain] = asyncio.Event()
         try:
             adapted = await llm.serves(self.adapter, allow_s=allow_s)
-            now = datetime.now(tz=ASKER)
+            now = datetime.now(tz=self._zone(domain))
             messages = await asyncio.to_thread(
                 self._prompt.messages, "", query_time=now, domain=domain, adapted=adapted
             )
@@ -126,6 +133,9 @@ class SqlWriter:
                 await llm.chat(beginning, max_tokens=1, allow_s=allow_s, adapter=self.adapter if adapted else "")
         finally:
             read.set()
+
+    def _zone(self, domain: str) -> ZoneInfo:
+        return self.catalogue.zone_of(domain)
 
     async def known_chars(self, query: str, domain: str) -> int:
         """How many characters of a question without a name of a domain say that it belongs there."""
@@ -174,6 +184,7 @@ class SqlWriter:
             with_stored_values(select, query, links)
             with_values_where_they_are(select, links, area.shown, self.values)
         statement = Statement(tree, area)
+        today_as_now(tree, now.date())
         flags, lexicon = self._columns(domain, "flag"), lexicons(self.catalogue)[domain]
         question = Question(query, area.calendar, now, tuple(spots))
         said_then = said_time(question)
@@ -195,7 +206,7 @@ class SqlWriter:
                 return statement, "a time of which words are unread"
             days = ask_of_the_time(select, said_then, statement) if said_then is not None else ()
             times += days
-            if unsaid(select, query, days):
+            if unsaid(select, query, (*days, *said_days(question))):
                 return statement, "a number or a day that is not said"
             if asks_no_flag(select, query, flags):
                 return statement, "yes or no for something else"

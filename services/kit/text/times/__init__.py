@@ -10,12 +10,12 @@ from dataclasses import astuple
 from datetime import date, datetime, timedelta
 
 from services.kit.text.dates import full_year
-from services.kit.text.times.calendar import Calendar, Clock, Period, Window
+from services.kit.text.times.calendar import PACIFIC, Calendar, Clock, Period, Window
 from services.kit.text.times.patterns import COUNT, UNIT
 from services.kit.text.times.phrases import period_of, span_of
 from services.kit.text.vocabulary import MONTHS, WEEKDAYS, alternatives
 
-__all__ = ["MAX_PHRASE_CHARS", "Calendar", "UnknownTime", "Window", "resolve_span", "resolve_time"]
+__all__ = ["MAX_PHRASE_CHARS", "PACIFIC", "Calendar", "UnknownTime", "Window", "resolve_span", "resolve_time"]
 
 MAX_PHRASE_CHARS = 80
 # Characters of a phrase that is too long in its error's message.

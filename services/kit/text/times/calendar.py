@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from services.kit.faults import faults_of, in_words
-from services.kit.text.vocabulary import EVENTS
+from services.kit.text.vocabulary import EVENTS, WEEKDAYS
 
 Granularity = Literal["instant", "day", "week", "month", "quarter", "year", "range"]
 Kind = Literal["window", "latest", "previous_event", "next_event", "first", "last"]
@@ -27,6 +27,7 @@ class Calendar(BaseModel):
     Attributes:
         zone: the time zone of today's date.
         zone_label: its name behind a time of day.
+        week_begins: the first day of a week.
         business_day: the subject's word for a day with records; empty where every day may have one. With it, only
             Monday to Friday count of a week, the current day's record is partial, so that an unfinished period ends
             before it, and a day without a record gives way to the one before or after.
@@ -44,6 +45,7 @@ class Calendar(BaseModel):
 
     zone: ZoneInfo = PACIFIC
     zone_label: str = "PT"
+    week_begins: Literal["sunday", "monday"] = "sunday"
     business_day: str = ""
     nearest: bool = False
     season_month: int = Field(0, ge=0, le=12)
@@ -138,14 +140,23 @@ class Clock:
         return bool(self.calendar.business_day)
 
     @property
-    def sunday(self) -> date:
-        """The Sunday that begins the current week."""
-        return self.today - timedelta(days=(self.today.weekday() + 1) % 7)
+    def week(self) -> date:
+        """The first day of the current week."""
+        return self.week_of(self.today)
 
     @property
-    def spoken_sunday(self) -> date:
-        """`sunday`, but on a Sunday with business days that of the past working week, which people call this one."""
-        return self.sunday - timedelta(days=7) if self.business and self.today == self.sunday else self.sunday
+    def spoken_week(self) -> date:
+        """`week`, but on a Sunday with business days the past working week, which people call this one."""
+        is_early = self.business and self.today == self.week and self.today.weekday() == WEEKDAYS["sunday"]
+        return self.week - timedelta(days=7) if is_early else self.week
+
+    def week_of(self, day: date) -> date:
+        """The first day of a day's week."""
+        return day - timedelta(days=self.place_in_week(day.weekday()))
+
+    def place_in_week(self, weekday: int) -> int:
+        """How many days after the first of its week one is, Monday being 0."""
+        return (weekday - WEEKDAYS[self.calendar.week_begins]) % 7
 
     def at_the_end(self, end: date | None) -> "Clock":
         """The clock on the last day before `end`, where a day or month without a year is the most recent one."""

@@ -1,7 +1,7 @@
 """Arithmetic of calendar periods: weeks, months, quarters, years and seasons, and distances in them.
 
 Rules: the current day's record is partial, so on business days an unfinished period ends before today ("this week" is
-Monday to yesterday); on the period's first day it is that day. Weeks run from Sunday to Saturday; on business days only
+Monday to yesterday); on the period's first day it is that day. Weeks begin on the calendar's day; on business days only
 their Monday to Friday count.
 """
 
@@ -9,6 +9,7 @@ from calendar import monthrange
 from datetime import date, timedelta
 
 from services.kit.text.times.calendar import Clock, Period
+from services.kit.text.vocabulary import WEEKDAYS
 
 FIRST_YEAR, LAST_YEAR = 1000, 2999
 MONTHS_OF = {"month": 1, "quarter": 3, "year": 12, "decade": 120}
@@ -63,10 +64,10 @@ def yearless(clock: Clock, month: int, day: int = 1) -> int:
     return year if begins(year) <= clock.today else year - 1
 
 
-def week_from(clock: Clock, sunday: date) -> Period:
-    """The week that begins on that Sunday."""
-    first, days = (1, 5) if clock.business else (0, 7)
-    start = sunday + timedelta(days=first)
+def week_from(clock: Clock, begins: date) -> Period:
+    """The week that begins on that day."""
+    first, days = (clock.place_in_week(WEEKDAYS["monday"]), 5) if clock.business else (0, 7)
+    start = begins + timedelta(days=first)
     return Period(start, start + timedelta(days=days), "week")
 
 
@@ -75,7 +76,7 @@ def unit_period(clock: Clock, unit: str, offset: int) -> Period | None:
     today = clock.today
     match unit:
         case "week":
-            return week_from(clock, (clock.sunday if offset < 0 else clock.spoken_sunday) + timedelta(days=7 * offset))
+            return week_from(clock, (clock.week if offset < 0 else clock.spoken_week) + timedelta(days=7 * offset))
         case "month":
             start = add_months(today.replace(day=1), offset)
             return month_of(start.year, start.month)

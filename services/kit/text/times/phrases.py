@@ -112,8 +112,9 @@ def _business_day(parts: Parts, clock: Clock) -> Period:
 @_rule(rf"{_WEEKDAY} {OF}{WHICH} week", rf"{WHICH} week {OF}(?:on )?{_WEEKDAY}")
 def _weekday_of_week(parts: Parts, clock: Clock) -> Period:
     weeks = _offset(parts)
-    sunday = clock.sunday if weeks < 0 else clock.spoken_sunday
-    return clock.day(sunday + timedelta(days=7 * weeks + (WEEKDAYS[parts["weekday"]] + 1) % 7), "next")
+    begins = clock.week if weeks < 0 else clock.spoken_week
+    place = clock.place_in_week(WEEKDAYS[parts["weekday"]])
+    return clock.day(begins + timedelta(days=7 * weeks + place), "next")
 
 
 @_rule(rf"(?:(?P<which>last|previous|prior|preceding|this|{NEXT}|{LAST}) )?{_WEEKDAY}")
@@ -136,8 +137,9 @@ def _weekday(parts: Parts, clock: Clock) -> Period:
 
 @_rule(rf"(?:(?P<last>{LAST}) |this |(?P<next>{NEXT}) )?weekend")
 def _weekend(parts: Parts, clock: Clock) -> Period:
-    this = clock.sunday if clock.today.weekday() == 6 else clock.sunday + timedelta(days=7)
-    start = this + timedelta(days=7 * _offset(parts) - 1)
+    # On a Sunday that which began the day before.
+    saturday = clock.today + timedelta(days=(WEEKDAYS["saturday"] - clock.today.weekday() + 1) % 7 - 1)
+    start = saturday + timedelta(days=7 * _offset(parts))
     return Period(start, start + timedelta(days=2), "range")
 
 
@@ -334,7 +336,7 @@ def _week_of(parts: Parts, clock: Clock) -> Period | None:
     day = period_of(parts["period"], clock)
     if day is None or day.granularity != "day" or day.start is None or day.kind != "window":
         return None
-    return periods.week_from(clock, day.start - timedelta(days=(day.start.weekday() + 1) % 7))
+    return periods.week_from(clock, clock.week_of(day.start))
 
 
 @_rule(

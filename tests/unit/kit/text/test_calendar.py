@@ -33,6 +33,26 @@ def test_a_calendar_of_ones_own() -> None:
 
 
 @pytest.mark.parametrize(
+    ("day", "phrase", "sundays", "mondays"),
+    [
+        ("2024-02-28", "this week", "2024-02-25/2024-03-03", "2024-02-26/2024-03-04"),
+        ("2024-02-28", "last week", "2024-02-18/2024-02-25", "2024-02-19/2024-02-26"),
+        # A Sunday begins a week, or ends one.
+        ("2024-02-25", "this week", "2024-02-25/2024-03-03", "2024-02-19/2024-02-26"),
+        ("2024-02-25", "sunday of last week", "2024-02-18/2024-02-19", "2024-02-18/2024-02-19"),
+        ("2024-02-28", "sunday of last week", "2024-02-18/2024-02-19", "2024-02-25/2024-02-26"),
+        ("2024-02-28", "week of 25 february 2024", "2024-02-25/2024-03-03", "2024-02-19/2024-02-26"),
+        ("2024-02-28", "last weekend", "2024-02-24/2024-02-26", "2024-02-24/2024-02-26"),
+        ("2024-02-25", "this weekend", "2024-02-24/2024-02-26", "2024-02-24/2024-02-26"),
+    ],
+)
+def test_a_week_begins_on_the_day_of_the_calendar(day: str, phrase: str, sundays: str, mondays: str) -> None:
+    noon = datetime.fromisoformat(f"{day}T12:00:00+00:00")
+    for begins, expected in (("sunday", sundays), ("monday", mondays)):
+        assert days(resolve_time(phrase, noon, Calendar.of({"zone": "UTC", "week_begins": begins}))) == expected
+
+
+@pytest.mark.parametrize(
     "content", [{"zone": "Mars/Olympus"}, {"season_month": 13}, {"rewrites": {"(": ""}}, {"colour": "blue"}]
 )
 def test_what_is_no_calendar_is_refused(content: dict[str, object]) -> None:
