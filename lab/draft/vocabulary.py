@@ -158,4 +158,7 @@ def singular(name: str) -> str:
 
 def plural(name: str) -> str:
     words = name.replace("_", " ")
-    return words if words.rpartition(" ")[2] in words_of_names("uncounted") else str(_english().plural_noun(words))
+    first, _, last = words.rpartition(" ")
+    # Parts used are several already.
+    is_plural = last in words_of_names("uncounted") or (last.endswith("ed") and singular(first) != first)
+    return words if is_plural else str(_english().plural_noun(words))
