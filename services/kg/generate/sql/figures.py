@@ -21,6 +21,7 @@ _AFTER = re.compile(r"\b(?:after|later than)\b")
 _END = re.compile(r"\bend of\b")
 _OF_MONTH = re.compile(rf" (?:day )?of (?:{MONTH})\b")
 _MONTH_BEFORE = re.compile(rf"\b(?:{MONTH}) (?:the )?$")
+_OFTEN = {"once": 1, "twice": 2, "thrice": 3}
 _DIGITS = re.compile(r"\d+(?:\.\d+)?")
 
 
@@ -33,7 +34,8 @@ def numbers_of(query: str) -> set[float]:
         for start, end, rank in ordinals(text)
         if _OF_MONTH.match(text, end) or _MONTH_BEFORE.search(text[:start])
     }
-    return digits | {float(one.value) for one in numbers(text)} | days
+    often = {float(number) for word, number in _OFTEN.items() if re.search(rf"\b{word}\b", text)}
+    return digits | {float(one.value) for one in numbers(text)} | days | often
 
 
 def months_of(query: str) -> set[int]:

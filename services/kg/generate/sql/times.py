@@ -16,7 +16,7 @@ from services.kg.generate.sql.figures import ANY_YEAR, DAY, months_of
 from services.kg.generate.sql.statement import Statement
 from services.kg.language.catalogue import Function
 from services.kg.store.names import normalise
-from services.kit.text.vocabulary import MONTH_NAMES, WEEKDAYS, alternatives
+from services.kit.text.vocabulary import MONTH_NAMES, ORDINAL_ENDING, WEEKDAYS, alternatives
 
 # What stands before a time -> whether rows before its first day, of it, and behind its last one are asked for.
 _BEFORE: tuple[tuple[str, tuple[bool, bool, bool]], ...] = (
@@ -47,12 +47,17 @@ _OF_LATE = re.compile(
     rf"\b(?P<near>(?:this|last|next) (?!may\b|march\b)(?i:{alternatives(MONTH_NAMES)}))\b"
 )
 _COMPARED = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Between, exp.Like, exp.In)
-_BEFORE_OR_BEHIND = (exp.GT, exp.GTE, exp.LT, exp.LTE)
+_BEFORE_OR_BEHIND = (exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Between)
 _OF_A_ROW = ("date", "day")
 # Behind what was done, in the name of a day.
 _ENDING = re.compile(r"_(?:on|at|by|date|day)$")
+# Days that are said by their number alone, and by a name.
+_DAY_OF_MONTH = re.compile(rf"\bthe (\d{{1,2}})(?:{ORDINAL_ENDING})\b(?! of\b)")
+_MONTH_DAYS = 31
+_FEASTS = {"new year": (1, 1), "christmas": (12, 25)}
 # What is so now: who works here today.
 _NOW = ("today", "tonight")
+_NAMED_DAYS = frozenset((*WEEKDAYS, *MONTH_NAMES))
 _TODAY = (exp.CurrentDate, exp.CurrentTimestamp)
 
 
@@ -98,7 +103,19 @@ def said_time(question: Question) -> SaidTime | None:
 
 
 def said_days(question: Question) -> Iterator[str]:
-    """The first and the last day of each time of a question, the one behind it, and its month, as texts."""
+    """Days that a question says, as texts.
+
+    They are the first and the last day of each of its times, the one behind it, and its month; the last and the next
+    29th; and the last of each feast.
+    """
+    text, today = question.text.lower(), question.query_time.astimezone(question.calendar.zone).date()
+    around = [today + timedelta(days=days) for days in range(-_MONTH_DAYS, _MONTH_DAYS + 1)]
+    dated = {int(day[1]) for day in _DAY_OF_MONTH.finditer(text)}
+    yield from (day.isoformat() for day in around if day.day in dated)
+    for words, feast in _FEASTS.items():
+        if words in text:
+            year = today.year - ((today.month, today.day) < feast)
+            yield date(year, *feast).isoformat()
     for window in (question.window_of(phrase.text) for phrase in question.times):
         if window is not None and window.kind == "window" and window.start and window.end:
             yield from _texts(window.start, window.end)
@@ -218,9 +235,10 @@ def leaves_out_time(statement: Statement, said: SaidTime | None, days: Collectio
 
 
 def _says_days(literal: exp.Literal, said: SaidTime | None) -> bool:
-    """Whether a text is a day, or a number the year that is said; an amount over 2000 is none."""
+    """Whether a text is a day or the name of one, or a number the year that is said; an amount over 2000 is none."""
     if literal.is_string:
-        return any(one.fullmatch(literal.name) for one in (DAY, ANY_YEAR))
+        # The clubs on Thursdays are of a day, whatever the date.
+        return literal.name.lower() in _NAMED_DAYS or any(one.fullmatch(literal.name) for one in (DAY, ANY_YEAR))
     return said is not None and literal.name == said.first[:4]
 
 
