@@ -12,6 +12,7 @@ from itertools import pairwise
 from rapidfuzz import fuzz
 from sqlglot import exp
 
+from services.kg.comparisons import tables_of
 from services.kg.generate.ground import WEAK_WORDS, Word, is_same_word, words_of
 from services.kg.generate.rules.inflection import inflections, singular
 from services.kg.generate.rules.values import PART, Values
@@ -166,7 +167,7 @@ def with_left_out_values(select: exp.Select, links: Sequence[Link]) -> None:
 
     Nor may it have another one of that column, as of "the served ones, not the cancelled", or one of the same words.
     """
-    tables = {one.name.lower() for one in select.find_all(exp.Table)}
+    over = {table.name.lower(): one for one in select.find_all(exp.Select) for table in tables_of(one)}
     written = {one.name for one in select.find_all(exp.Literal)}
     if written.intersection(one.value for one in links):
         return
@@ -175,8 +176,9 @@ def with_left_out_values(select: exp.Select, links: Sequence[Link]) -> None:
     for link in links:
         table, _, column = link.columns[0].partition(".")
         is_told = column in columns or words.issuperset(map(singular, normalise(link.value).split()))
-        if link.how == _EXACT and table in tables and not is_told and link.value.lower() not in _ANY:
-            select.where(exp.EQ(this=exp.column(column), expression=exp.Literal.string(link.value)), copy=False)
+        if link.how == _EXACT and table in over and not is_told and link.value.lower() not in _ANY:
+            condition = exp.EQ(this=exp.column(column), expression=exp.Literal.string(link.value))
+            over[table].where(condition, copy=False)
 
 
 def _quoted(value: str) -> str:
