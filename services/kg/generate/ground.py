@@ -28,6 +28,7 @@ MIN_FUZZY_CHARS = 5
 # Letters that begin a word, and of the shortest that begins one.
 BEGINNING = 4
 LEAST_LETTERS = 3
+LEAST_INITIALS = 3
 # Share of a name's letters that must stand in the question for its words there to be taken instead: "lakers" of
 # "los angeles lakers" is 0.375, "oramed" of "oramed pharmaceuticals" 0.286.
 MIN_SHARE = 0.25
@@ -102,10 +103,13 @@ def ground(program: str, query: str, catalogue: Catalogue, domain: str, spots: S
 
 
 def named(name: str, query: str) -> str | None:
-    """The name if the question says it, the question's words for it if it says a part, else None."""
+    """The name if the question says it, in words or by its initials (AGM), else its words for a part of it, or None."""
     words, query_words = words_of(name), words_of(query)
     if not words:
         return name if name.strip() and name.strip() in query else None
+    initials = "".join(word.text[0] for word in words if word.text.isalpha() and word.text not in WEAK_WORDS)
+    if len(initials) >= LEAST_INITIALS and re.search(rf"\b{re.escape(initials.upper())}s?\b", query):
+        return name
     return name if _says(words, query_words) else _part(words, query_words, query)
 
 

@@ -25,6 +25,8 @@ def name_entities(statement: Statement, query: str, spots: Sequence[Spot], names
         best = resolved(names, name, (kind,), partial=True)
         return best.surface if best is not None else name
 
+    if not any(one.is_name for one in statement.comparisons()):
+        _with_both(statement, query, spots)
     compared = [one for one in statement.comparisons() if one.is_name and not isinstance(one.node, exp.Like)]
     for one in compared:
         kind = one.key.entity
@@ -41,6 +43,18 @@ def name_entities(statement: Statement, query: str, spots: Sequence[Spot], names
         for literal, text in zip(one.literals, texts, strict=False):
             literal.replace(text)
     return True
+
+
+def _with_both(statement: Statement, query: str, spots: Sequence[Spot]) -> None:
+    """Ask a SELECT that ranks groups by their name of the two names that the question compares alone."""
+    first, place = statement.sides[0], statement.only_place
+    group = first.args.get("group")
+    if place is None or group is None or group.expressions != statement.outputs:
+        return
+    names = [spot.text for spot in spots if spot.kind == place[1].entity]
+    if len(names) == 2 and other_side(names[0], query, spots) == names[1]:
+        texts = [exp.Literal.string(name) for name in names]
+        first.where(exp.In(this=statement.outputs[0].copy(), expressions=texts), copy=False)
 
 
 def _compare(statement: Statement, one: Comparison, names: Sequence[exp.Literal]) -> bool:

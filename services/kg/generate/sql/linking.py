@@ -43,6 +43,9 @@ _STOPS = frozenset(".?!:;")
 _EXACT, _INFLECTED, _MISSPELT, _PARTIAL, _BY_A_WORD = range(5)
 # Values that a question says of something else: "of all our courses".
 _ANY = frozenset(("all", "any", "both", "none", "other"))
+# Words that say so of a value within three words of it.
+_ASIDE = frozenset(("included", "including", "excluded", "excluding", "except", "barring", "without", "aside", "apart"))
+_BESIDE = 3
 # Shorter words have forms that are other words.
 LEAST_INFLECTED = 4
 
@@ -162,10 +165,11 @@ def with_values_where_they_are(
             one.set("expression", exp.Subquery(this=named))
 
 
-def with_left_out_values(select: exp.Select, links: Sequence[Link]) -> None:
+def with_left_out_values(select: exp.Select, query: str, links: Sequence[Link]) -> None:
     """Add a condition on the value that the question says word for word, where the statement has none of its values.
 
-    Nor may it have another one of that column, as of "the served ones, not the cancelled", or one of the same words.
+    Nor may it have another one of that column, as of "the served ones, not the cancelled", or one of the same words;
+    and of "cancelled ones included" it is none.
     """
     over = {table.name.lower(): one for one in select.find_all(exp.Select) for table in tables_of(one)}
     written = {one.name for one in select.find_all(exp.Literal)}
@@ -176,9 +180,16 @@ def with_left_out_values(select: exp.Select, links: Sequence[Link]) -> None:
     for link in links:
         table, _, column = link.columns[0].partition(".")
         is_told = column in columns or words.issuperset(map(singular, normalise(link.value).split()))
+        is_told |= _is_said_aside(query, link)
         if link.how == _EXACT and table in over and not is_told and link.value.lower() not in _ANY:
             condition = exp.EQ(this=exp.column(column), expression=exp.Literal.string(link.value))
             over[table].where(condition, copy=False)
+
+
+def _is_said_aside(query: str, link: Link) -> bool:
+    """Whether a value is said to be counted too, or to be left out."""
+    before, behind = query[: link.start].lower().split()[-_BESIDE:], query[link.end :].lower().split()[:_BESIDE]
+    return not _ASIDE.isdisjoint(word.strip(",.;:?!()") for word in (*before, *behind))
 
 
 def _quoted(value: str) -> str:

@@ -194,7 +194,7 @@ class SqlWriter:
         if said_then is not None:
             count_rows(statement, query, lexicon)
         for select in statement.sides:
-            with_left_out_values(select, links)
+            with_left_out_values(select, query, links)
             ask_of_any_year(select, query)
             ask_of_the_month(select, query)
             add_up(select, query, self._amounts(domain))
