@@ -30,6 +30,7 @@ HOURS = "SELECT trainee, SUM(mins) / 60 AS hours FROM lesson GROUP BY trainee OR
 OVERDUE = "SELECT loan_no FROM loan WHERE due_date < '2025-06-15' AND returned_on IS NULL"
 NEXT_LOAN = "SELECT loan_no FROM loan WHERE due_date >= '2025-06-15' ORDER BY due_date LIMIT 1"
 FAILED = "SELECT exam_reference FROM exam WHERE hall = 'Northgate' AND result = 'fail'"
+MOST_LESSONS = "SELECT trainee FROM lesson GROUP BY trainee ORDER BY COUNT(*) DESC LIMIT 1"
 SINCE_MAY = "SELECT name FROM trainee WHERE name IN (SELECT trainee FROM exam WHERE exam_date >= '2025-05-01')"
 HALLS = ["Southend", "Northgate"]
 EXAMS = ["X-12", "X-14", "X-16"]
@@ -94,6 +95,9 @@ async def result_of(graph: tuple[Executor, NameIndex], query: str, reply: str) -
         ("which halls did we go to last month?", "SELECT hall FROM exam WHERE exam_date LIKE '2025-05%'", HALLS),
         # Another value of the column that the question says, and a word of all.
         ("which of all the failed exams were at Northgate?", FAILED, ["X-11", "X-14"]),
+        ("how many exams this year, cancelled ones included?", "SELECT COUNT(*) FROM exam", 5),
+        ("who has had more lessons, Pia Stoll or Una Brand?", MOST_LESSONS, ["Una Brand"]),
+        ("when is the lesson of US?", "SELECT lesson_date FROM lesson WHERE trainee = 'Una Brand'", None),
         ("who has a cancelled exam since May?", SINCE_MAY, ["Una Brand"]),
         # Ages only where they are asked for.
         ("who was the last to pass?", "SELECT name FROM trainee ORDER BY date_of_birth DESC LIMIT 1", None),

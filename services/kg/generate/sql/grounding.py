@@ -51,9 +51,9 @@ def _with_both(statement: Statement, query: str, spots: Sequence[Spot]) -> None:
     group = first.args.get("group")
     if place is None or group is None or group.expressions != statement.outputs:
         return
-    names = [spot.text for spot in spots if spot.kind == place[1].entity]
-    if len(names) == 2 and other_side(names[0], query, spots) == names[1]:
-        texts = [exp.Literal.string(name) for name in names]
+    said = [spot for spot in spots if spot.kind == place[1].entity]
+    if len(said) == 2 and other_side(said[0].text, query, said) is not None:
+        texts = [exp.Literal.string(one.text) for one in said]
         first.where(exp.In(this=statement.outputs[0].copy(), expressions=texts), copy=False)
 
 
