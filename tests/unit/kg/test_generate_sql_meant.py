@@ -27,6 +27,7 @@ TUTOR = "SELECT name FROM trainee WHERE status IN (SELECT status FROM instructor
 NEVER = "SELECT name FROM trainee WHERE NOT name IN (SELECT trainee FROM exam WHERE result = 'fail')"
 PHONE = "SELECT instructor_phone FROM lesson WHERE trainee = 'Pia Stoll'"
 HOURS = "SELECT trainee, SUM(mins) / 60 AS hours FROM lesson GROUP BY trainee ORDER BY hours DESC LIMIT 1"
+CAL = ["Cal Dorne"]
 OVERDUE = "SELECT loan_no FROM loan WHERE due_date < '2025-06-15' AND returned_on IS NULL"
 NEXT_LOAN = "SELECT loan_no FROM loan WHERE due_date >= '2025-06-15' ORDER BY due_date LIMIT 1"
 FAILED = "SELECT exam_reference FROM exam WHERE hall = 'Northgate' AND result = 'fail'"
@@ -90,6 +91,9 @@ async def result_of(graph: tuple[Executor, NameIndex], query: str, reply: str) -
         ("which loans are overdue?", OVERDUE, ["L-2"]),
         ("which loan is overdue today?", OVERDUE, ["L-2"]),
         ("which loan has to come back next?", NEXT_LOAN, ["L-3"]),
+        ("which loan is the next to come back?", "SELECT loan_no FROM loan ORDER BY due_date LIMIT 1", ["L-3"]),
+        ("whose loan is next?", "SELECT trainee FROM loan WHERE NOT due_date IS NULL ORDER BY due_date LIMIT 1", CAL),
+        ("which loan was due first?", "SELECT loan_no FROM loan ORDER BY due_date LIMIT 1", ["L-4"]),
         ("which loan has to come back?", NEXT_LOAN.replace("2025-06-15", "2025-06-14"), None),
         ("which halls had exams in April?", "SELECT hall FROM exam WHERE exam_date LIKE '2025-04%'", HALLS),
         ("which halls did we go to last month?", "SELECT hall FROM exam WHERE exam_date LIKE '2025-05%'", HALLS),
@@ -99,6 +103,9 @@ async def result_of(graph: tuple[Executor, NameIndex], query: str, reply: str) -
         ("who has had more lessons, Pia Stoll or Una Brand?", MOST_LESSONS, ["Una Brand"]),
         ("when is the lesson of US?", "SELECT lesson_date FROM lesson WHERE trainee = 'Una Brand'", None),
         ("who has a cancelled exam since May?", SINCE_MAY, ["Una Brand"]),
+        # A text that only part of the values has.
+        ("where was Pia's exam at North?", "SELECT exam_reference FROM exam WHERE hall = 'North'", []),
+        ("who had the signs out?", "SELECT trainee FROM loan WHERE book = 'Signs'", ["Pia Stoll", "Una Brand"]),
         # Ages only where they are asked for.
         ("who was the last to pass?", "SELECT name FROM trainee ORDER BY date_of_birth DESC LIMIT 1", None),
         ("who is the youngest?", "SELECT name FROM trainee ORDER BY date_of_birth DESC LIMIT 1", ["Una Brand"]),

@@ -1,5 +1,6 @@
 """A statement beside its question, with the names, values and items that this says, and without what nobody said."""
 
+import re
 from collections.abc import Iterator, Sequence
 
 from sqlglot import exp
@@ -13,6 +14,9 @@ from services.kg.generate.rules.values import Values
 from services.kg.generate.spans import Spot, asking_words
 from services.kg.generate.sql.statement import Statement, drop
 from services.kg.selects import table_name
+
+# Shorter texts are within many.
+LEAST_PART = 4
 
 
 def name_entities(statement: Statement, query: str, spots: Sequence[Spot], names: NameIndex) -> bool:
@@ -120,6 +124,21 @@ def with_items(statement: Statement, values: Values) -> None:
             parts = [exp.Like(this=one.node.this.copy(), expression=exp.Literal.string(f"%{text}%")) for text in texts]
             having = exp.paren(exp.or_(*parts))
             one.node.replace(exp.Not(this=having) if isinstance(one.node, exp.NEQ) else having)
+
+
+def with_parts(statement: Statement, values: Values) -> None:
+    """Look for a text within the values of a column that does not have it whole: AGM 2026. Blocks for milliseconds.
+
+    A part of words, or a few letters, is within many values.
+    """
+    for one in list(statement.comparisons()):
+        text = one.texts[0] if len(one.texts) == 1 else ""
+        if not isinstance(one.node, exp.EQ) or one.key.kind != "text" or len(text) < LEAST_PART:
+            continue
+        whole = re.compile(rf"(?<!\w){re.escape(text)}(?!\w)", re.IGNORECASE)
+        is_stored = values.stored(one.function, one.key.name, text)
+        if not is_stored and any(map(whole.search, values.of(one.function, one.key.name))):
+            one.node.replace(exp.Like(this=one.node.this.copy(), expression=exp.Literal.string(f"%{text}%")))
 
 
 def on_texts(statement: Statement) -> Iterator[Comparison]:

@@ -147,8 +147,8 @@ def _asks_unsaid_flag(statement: Statement, query: str, lexicon: Lexicon) -> boo
         otherwise = _OTHERWISE.get(key.name.rpartition("_")[2], ())
         if key.kind != "flag" or compiled((*lexicon.plain(function.name, key.name), *otherwise)).search(query):
             continue
-        parts = [part for part in beginnings_of(key.name) if part not in WEAK_WORDS and part not in asking_words()]
-        if parts and not any(part in word for part in parts for word in words):
+        parts = [part for part in beginnings_of(key.name) if part not in WEAK_WORDS]
+        if not asking_words().issuperset(parts) and not any(part in word for part in parts for word in words):
             return True
     return False
 

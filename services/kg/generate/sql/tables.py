@@ -8,6 +8,7 @@ from sqlglot import exp
 from services.kg.comparisons import tables_of
 from services.kg.generate.rules.roles import subject_of
 from services.kg.language.catalogue import Function, Key
+from services.kg.selects import columns_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +135,7 @@ def count_in_hours(tree: exp.Expr, functions: Mapping[str, Function]) -> None:
 
 def over_first_table(tree: exp.Expr) -> None:
     """Write a SELECT that only computes with others, `SELECT (SELECT ...) - (SELECT ...)`, over a row of a table."""
-    if isinstance(tree, exp.Select) and tree.args.get("from_") is None:
+    if isinstance(tree, exp.Select) and tree.args.get("from_") is None and not columns_of(tree):
         table = next(tree.find_all(exp.Table, bfs=False), None)
         if table is not None:
             tree.from_(table.name, copy=False).limit(1, copy=False)

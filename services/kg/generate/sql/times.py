@@ -51,6 +51,7 @@ _BEFORE_OR_BEHIND = (exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Between)
 _OF_A_ROW = ("date", "day")
 # Behind what was done, in the name of a day.
 _ENDING = re.compile(r"_(?:on|at|by|date|day)$")
+_NEXT = re.compile(r"\b(?:next|upcoming|soonest|coming up)\b", re.IGNORECASE)
 # Days that are said by their number alone, and by a name.
 _DAY_OF_MONTH = re.compile(rf"\bthe (\d{{1,2}})(?:{ORDINAL_ENDING})\b(?! of\b)")
 _MONTH_DAYS = 31
@@ -250,6 +251,22 @@ def conditions_on_days(select: exp.Select, is_day: Callable[[exp.Column], bool])
         texts = [str(text.this) for text in one.find_all(exp.Literal)]
         if len(columns) == 1 and is_day(columns[0]) and (is_of_today(one) or any(map(DAY.fullmatch, texts))):
             yield one
+
+
+def from_today_on(tree: exp.Expr, question: Question, is_day: Callable[[exp.Column], bool]) -> None:
+    """Take the first of what is still to come where the question asks for the next one and no condition says so."""
+    if question.times or not _NEXT.search(question.text):
+        return
+    for select in list(tree.find_all(exp.Select)):
+        order = select.args.get("order")
+        first = order.expressions[0] if order is not None and select.args.get("limit") is not None else None
+        day = first.this if first is not None and not first.args.get("desc") else None
+        where = select.args.get("where")
+        told = [one for one in where.find_all(exp.Column) if one == day] if where is not None else []
+        # That there is one bounds nothing.
+        is_bounded = any(not isinstance(one.parent, exp.Is) for one in told)
+        if isinstance(day, exp.Column) and is_day(day) and not is_bounded:
+            select.where(exp.GTE(this=day.copy(), expression=exp.CurrentDate()), copy=False)
 
 
 def today_as_now(tree: exp.Expr, today: date) -> None:

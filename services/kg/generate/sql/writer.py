@@ -17,7 +17,7 @@ from services.kg.generate.rules.values import Values
 from services.kg.generate.spans import Spot, Spotter, spots_in
 from services.kg.generate.sql.belonging import chars_known
 from services.kg.generate.sql.figures import unsaid
-from services.kg.generate.sql.grounding import name_entities, with_items, without_guesses
+from services.kg.generate.sql.grounding import name_entities, with_items, with_parts, without_guesses
 from services.kg.generate.sql.linking import (
     Link,
     with_left_out_values,
@@ -43,6 +43,7 @@ from services.kg.generate.sql.statement import Statement
 from services.kg.generate.sql.times import (
     ask_of_the_time,
     conditions_on_days,
+    from_today_on,
     leaves_out_time,
     said_days,
     said_time,
@@ -210,6 +211,7 @@ class SqlWriter:
                 return statement, "a number or a day that is not said"
             if asks_no_flag(select, query, flags):
                 return statement, "yes or no for something else"
+        from_today_on(tree, question, statement.has_days)
         if (said_then is not None or question.times) and leaves_out_time(statement, said_then, times):
             return statement, "without the time that is said"
         if not name_entities(statement, query, spots, self.names):
@@ -218,4 +220,5 @@ class SqlWriter:
         said = " ".join((query, *(one.value for one in links)))
         without_guesses(statement, said)
         with_items(statement, self.values)
+        with_parts(statement, self.values)
         return statement, is_about_something_else(statement, query, said, spots, self.values, lexicon)
