@@ -103,6 +103,7 @@ async def result_of(graph: tuple[Executor, NameIndex], query: str, reply: str) -
         ("who has had more lessons, Pia Stoll or Una Brand?", MOST_LESSONS, ["Una Brand"]),
         ("when is the lesson of US?", "SELECT lesson_date FROM lesson WHERE trainee = 'Una Brand'", None),
         ("who has a cancelled exam since May?", SINCE_MAY, ["Una Brand"]),
+        ("how long was L-1 out?", "SELECT returned_on - loan_date FROM loan WHERE loan_no = 'L-1'", None),
         # A text that only part of the values has.
         ("where was Pia's exam at North?", "SELECT exam_reference FROM exam WHERE hall = 'North'", []),
         ("who had the signs out?", "SELECT trainee FROM loan WHERE book = 'Signs'", ["Pia Stoll", "Una Brand"]),

@@ -92,6 +92,7 @@ def is_about_something_else(
         (_tells_of_another(statement, query), "what another one has"),
         (_tells_no_reason(statement, query), "no reason for why"),
         (_leaves_out_never(statement, query), "without the never that is said"),
+        (_subtracts_days(statement), "days that are subtracted"),
     )
     return next((reason for is_so, reason in reasons if is_so), "")
 
@@ -173,6 +174,12 @@ def _counts_before(statement: Statement, values: Values) -> bool:
             if end[:1].isdigit() and (end < first or (end == first and isinstance(one.node, exp.LT))):
                 return True
     return False
+
+
+def _subtracts_days(statement: Statement) -> bool:
+    """Whether it subtracts days, which are texts: their years alone would be taken."""
+    sides = (side for one in statement.tree.find_all(exp.Sub) for side in (one.left, one.right))
+    return any(isinstance(side, exp.Column) and statement.has_days(side) for side in sides)
 
 
 def _counts_what_it_names(statement: Statement) -> bool:
