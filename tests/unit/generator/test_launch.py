@@ -280,7 +280,8 @@ def test_what_is_shipped_can_be_served_by_the_profile_of_its_model() -> None:
         assert config["base_model_name_or_path"] == hub, name
         assert config["r"] <= int(str(profile["max-lora-rank"])), name
         assert not config["modules_to_save"], name
-        assert (path / "adapter_model.safetensors").stat().st_size < 10_000_000, name
+        # Of rank 8 for 1.5 B parameters, in two bytes each.
+        assert (path / "adapter_model.safetensors").stat().st_size < 18_000_000, name
 
 
 def test_two_t4s_share_llama_and_get_no_cpu_settings(tmp_path: Path) -> None:
