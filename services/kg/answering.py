@@ -311,7 +311,7 @@ class Answering:
         degraded: Sequence[Degradation] = (),
     ) -> KgResponse:
         catalogue = self._executor.catalogue
-        today = now.astimezone(catalogue.zone_of(domain)).date()
+        today = catalogue.asked(now, domain).date()
         texts = verbalize(attempt.outcomes, catalogue.domains, today, max_tokens=request.max_tokens)
         question = request.query if isinstance(request, KgRequest) else ""
         written = attempt.written

@@ -61,13 +61,8 @@ class Executor:
         outcomes: list[Outcome] = []
         try:
             with deadline(seconds), self.engine.connect() as connection:
-                compiler = Compiler(
-                    connection,
-                    self.names,
-                    self.catalogue,
-                    domain,
-                    query_time.astimezone(self.catalogue.zone_of(domain)),
-                )
+                now = self.catalogue.asked(query_time, domain)
+                compiler = Compiler(connection, self.names, self.catalogue, domain, now)
                 run = _Run(connection, compiler)
                 for one in parsed:
                     outcomes.append(run.statement(one))

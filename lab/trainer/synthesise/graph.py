@@ -48,10 +48,9 @@ class Graph:
     def execute(self, program: str, domain: str, when: datetime) -> list[Statement]:
         """The statements of a program, in its order."""
         outcomes = self.executor.execute(program, domain=domain, query_time=when, seconds=EXECUTE_S)
-        domains = self.executor.catalogue.domains
-        texts = verbalize(
-            outcomes, domains, when.astimezone(self.executor.catalogue.zone_of(domain)).date(), max_tokens=MAX_TOKENS
-        )
+        catalogue = self.executor.catalogue
+        today = catalogue.asked(when, domain).date()
+        texts = verbalize(outcomes, catalogue.domains, today, max_tokens=MAX_TOKENS)
         return [Statement(outcome, text) for outcome, text in zip(outcomes, texts, strict=True)]
 
     def pool(self, sql: str, slots: Slots) -> list[Thing]:

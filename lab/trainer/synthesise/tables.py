@@ -1,7 +1,7 @@
 """Examples of the subtask `sql`: questions of invented organisations about their own tables, each with its SELECT.
 
 A language model wrote the tables, the questions and the statements; a program of its own computed each answer from the
-CSV files, and the statement finds the same (`check`). Of seven questions one asks what the tables do not hold.
+CSV files, and the statement finds the same, which a test holds. One question in seven asks what they do not hold.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, Field
 
 from lab.draft.graph import drafted_graph
-from lab.trainer.dataset import Example, turns
+from lab.trainer.dataset import Example, lines, turns
 from services.kg.generate.rules.values import Values
 from services.kg.generate.spans import Spotter, spots_in
 from services.kg.generate.sql.prompt import SqlPrompt
@@ -43,9 +43,12 @@ def organisations() -> list[Path]:
 
 
 def questions(organisation: Path) -> list[Question]:
-    """The questions about an organisation's tables."""
-    lines = (organisation / "questions.jsonl").read_text("utf-8").splitlines()
-    return [Question.model_validate_json(line) for line in lines]
+    """The questions about an organisation's tables.
+
+    Raises:
+        BadDataset: a line is none.
+    """
+    return [question for _, question in lines([organisation / "questions.jsonl"], Question)]
 
 
 def asked_at(organisation: Path) -> datetime:

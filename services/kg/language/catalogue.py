@@ -7,9 +7,9 @@ combination of conditions, sorting and counting means the same for every functio
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Literal
-from zoneinfo import ZoneInfo
 
 from rapidfuzz import fuzz, process
 from sqlalchemy import ColumnElement, Connection, Table, TextualSelect
@@ -232,10 +232,10 @@ class Catalogue:
         self.kinds = {kind.name: kind for domain in self.domains.values() for kind in domain.kinds.values()}
         self.tables = {name: table for domain in self.domains.values() for name, table in domain.tables.items()}
 
-    def zone_of(self, domain: str) -> ZoneInfo:
-        """Where questions of a domain are asked: the benchmark's in one place, whatever market they are about."""
+    def asked(self, moment: datetime, domain: str) -> datetime:
+        """A moment where questions of a domain are asked: the benchmark's in one place, whatever market is meant."""
         own = self.domains.get(domain)
-        return own.calendar.zone if own is not None and not own.bundled else PACIFIC
+        return moment.astimezone(own.calendar.zone if own is not None and not own.bundled else PACIFIC)
 
     def create_tables(self, connection: Connection) -> None:
         """Create the missing tables of the domains."""

@@ -40,7 +40,7 @@ class LiveExecutor:
             ServiceFailure: the API answers no request.
         """
         parsed = parse_each(program, self._catalogue.spellings)
-        now = query_time.astimezone(self._catalogue.zone_of(domain))
+        now = self._catalogue.asked(query_time, domain)
         outcomes: list[Outcome] = []
         with private_graph() as engine:
             fetched: set[tuple[str, str]] = set()

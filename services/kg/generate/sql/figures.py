@@ -16,7 +16,7 @@ DAY = re.compile(r"(\d{4})(?:-(\d{2}))?(?:-(\d{2}))?-?%?")
 ANY_YEAR = re.compile(r"%?-(\d{2})-(?:(\d{2})%?|%)")
 # What a statement adds to a year that is compared with.
 _FIRST, _LAST = ("01", "01"), ("12", "31")
-_RANGES = (exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Between)
+RANGES = (exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Between)
 _AFTER = re.compile(r"\b(?:after|later than)\b")
 _END = re.compile(r"\bend of\b")
 _OF_MONTH = re.compile(rf" (?:day )?of (?:{MONTH})\b")
@@ -85,7 +85,7 @@ def _in_other_units(query: str) -> Iterator[float]:
 def _is_end_of_year(literal: exp.Literal, day: tuple[str, str], query: str) -> bool:
     """Whether a comparison with a day is one with its year: "since 2021" with January 1, "after 2021" not."""
     is_after = isinstance(literal.parent, exp.GT) and _AFTER.search(query) is not None
-    return isinstance(literal.parent, _RANGES) and (day == _LAST or (day == _FIRST and not is_after))
+    return isinstance(literal.parent, RANGES) and (day == _LAST or (day == _FIRST and not is_after))
 
 
 def _is_end_of_month(literal: exp.Literal, day: str, query: str) -> bool:

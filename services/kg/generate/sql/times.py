@@ -12,7 +12,7 @@ from services.kg.generate.rules.inflection import inflections
 from services.kg.generate.rules.question import Question
 from services.kg.generate.rules.times import TimePhrase
 from services.kg.generate.rules.words import english
-from services.kg.generate.sql.figures import ANY_YEAR, DAY, months_of
+from services.kg.generate.sql.figures import ANY_YEAR, DAY, RANGES, months_of
 from services.kg.generate.sql.statement import Statement
 from services.kg.language.catalogue import Function
 from services.kg.store.names import normalise
@@ -46,8 +46,7 @@ _OF_LATE = re.compile(
     # "This may sound odd".
     rf"\b(?P<near>(?:this|last|next) (?!may\b|march\b)(?i:{alternatives(MONTH_NAMES)}))\b"
 )
-_COMPARED = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Between, exp.Like, exp.In)
-_BEFORE_OR_BEHIND = (exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Between)
+_COMPARED = (exp.EQ, exp.NEQ, *RANGES, exp.Like, exp.In)
 _OF_A_ROW = ("date", "day")
 # Behind what was done, in the name of a day.
 _ENDING = re.compile(r"_(?:on|at|by|date|day)$")
@@ -109,7 +108,7 @@ def said_days(question: Question) -> Iterator[str]:
     They are the first and the last day of each of its times, the one behind it, and its month; the last and the next
     29th; and the last of each feast.
     """
-    text, today = question.text.lower(), question.query_time.astimezone(question.calendar.zone).date()
+    text, today = question.text.lower(), question.query_time.date()
     around = [today + timedelta(days=days) for days in range(-_MONTH_DAYS, _MONTH_DAYS + 1)]
     dated = {int(day[1]) for day in _DAY_OF_MONTH.finditer(text)}
     yield from (day.isoformat() for day in around if day.day in dated)
@@ -272,7 +271,7 @@ def from_today_on(tree: exp.Expr, question: Question, is_day: Callable[[exp.Colu
 def today_as_now(tree: exp.Expr, today: date) -> None:
     """Write today as such where days are compared with it: what is next, or overdue, is so whenever it is asked."""
     for literal in list(tree.find_all(exp.Literal)):
-        if literal.is_string and literal.name == today.isoformat() and isinstance(literal.parent, _BEFORE_OR_BEHIND):
+        if literal.is_string and literal.name == today.isoformat() and isinstance(literal.parent, RANGES):
             literal.replace(exp.CurrentDate())
 
 

@@ -3,8 +3,7 @@
 import asyncio
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
-from zoneinfo import ZoneInfo
+from datetime import UTC, datetime
 
 from sqlglot import exp
 
@@ -98,7 +97,7 @@ class SqlWriter:
         self, query: str, *, query_time: datetime, domain: str, budget: Budget, feedback: str = ""
     ) -> Written:
         """See `Writer.write`; nobody tells it what was wrong with a first try."""
-        now, spots = query_time.astimezone(self._zone(domain)), await spots_in(query, domain, self.spotter)
+        now, spots = self.catalogue.asked(query_time, domain), await spots_in(query, domain, self.spotter)
         links = await asyncio.to_thread(self._prompt.links, query, domain, spots)
         adapted = await self.llm.serves(self.adapter, allow_s=budget.allow(reserve_s=RESERVE_S))
         messages = await asyncio.to_thread(
@@ -126,7 +125,7 @@ class SqlWriter:
         read = self._read[domain] = asyncio.Event()
         try:
             adapted = await llm.serves(self.adapter, allow_s=allow_s)
-            now = datetime.now(tz=self._zone(domain))
+            now = self.catalogue.asked(datetime.now(tz=UTC), domain)
             messages = await asyncio.to_thread(
                 self._prompt.messages, "", query_time=now, domain=domain, adapted=adapted
             )
@@ -134,9 +133,6 @@ class SqlWriter:
                 await llm.chat(beginning, max_tokens=1, allow_s=allow_s, adapter=self.adapter if adapted else "")
         finally:
             read.set()
-
-    def _zone(self, domain: str) -> ZoneInfo:
-        return self.catalogue.zone_of(domain)
 
     async def known_chars(self, query: str, domain: str) -> int:
         """How many characters of a question without a name of a domain say that it belongs there."""
@@ -189,7 +185,7 @@ class SqlWriter:
         flags, lexicon = self._columns(domain, "flag"), lexicons(self.catalogue)[domain]
         question = Question(query, area.calendar, now, tuple(spots))
         said_then = said_time(question)
-        times: list[str] = []
+        days_said, times = tuple(said_days(question)), list[str]()
         nothing_as_null(statement, self.values)
         named_by_flag(statement, query)
         if said_then is not None:
@@ -207,7 +203,7 @@ class SqlWriter:
                 return statement, "a time of which words are unread"
             days = ask_of_the_time(select, said_then, statement) if said_then is not None else ()
             times += days
-            if unsaid(select, query, (*days, *said_days(question))):
+            if unsaid(select, query, (*days, *days_said)):
                 return statement, "a number or a day that is not said"
             if asks_no_flag(select, query, flags):
                 return statement, "yes or no for something else"

@@ -138,7 +138,7 @@ def _weekday(parts: Parts, clock: Clock) -> Period:
 @_rule(rf"(?:(?P<last>{LAST}) |this |(?P<next>{NEXT}) )?weekend")
 def _weekend(parts: Parts, clock: Clock) -> Period:
     # On a Sunday that which began the day before.
-    saturday = clock.today + timedelta(days=(WEEKDAYS["saturday"] - clock.today.weekday() + 1) % 7 - 1)
+    saturday = clock.today + timedelta(days=WEEKDAYS["saturday"] - clock.today.weekday())
     start = saturday + timedelta(days=7 * _offset(parts))
     return Period(start, start + timedelta(days=2), "range")
 
