@@ -103,6 +103,11 @@ class KgResponse(Contract):
     text: str = Field("", description="All facts in words, ready for a prompt.")
     settled: KgSettled | None = Field(None, description="What the facts settle by themselves, where a rule is certain.")
     degraded: tuple[Degradation, ...] = Field((), description="What was missing; empty when all went well.")
+    unasked: str = Field(
+        "",
+        description="A domain of your own whose tables no model was asked about, since nothing says that the question "
+        "belongs there. A request that names it has one asked.",
+    )
     repaired: bool = Field(False, description="Whether a second program replaced the first.")
     llm_calls: Count = Field(0, description="Requests to the generator.")
     prompt_tokens: Count = Field(0, description="Tokens read by it.")

@@ -62,6 +62,7 @@ def show(console: Console, response: KgResponse) -> None:
     notes = [timing + tokens, f"by {response.mode}"] if response.mode != "auto" else [timing]
     notes += ["repaired"] if response.repaired else []
     notes += [f"{item.stage} {item.reason}" for item in response.degraded]
+    notes += [f"no model was asked: --domain {response.unasked} asks one"] if response.unasked else []
     notes += [f"sources until {response.as_of}"] if response.as_of else []
     console.print(Text("; ".join(notes), style="dim"))
 

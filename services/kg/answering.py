@@ -121,16 +121,18 @@ class Answering:
         elif attempt is None:
             # Rules cost milliseconds and are right more often than small models; a model fails elsewhere than they do.
             attempt = await self._program("rules", task)
-        degraded: list[Degradation] = []
+        degraded, unasked = list[Degradation](), ""
         is_vague = self._is_vague(attempt, task)
         if request.mode == "auto" and (attempt.status not in ANSWERED or is_vague):
             try:
                 if mode := await self._model_mode(task, is_named=is_vague):
                     attempt = _better(attempt, await self._program(mode, task))
+                elif not is_vague:
+                    unasked = await self._unasked(task)
             except (ServiceFailure, TimeoutError) as error:
                 reason = error.reason if isinstance(error, ServiceFailure) else "timeout"
                 degraded.append(Degradation(stage="generator", reason=reason, detail="rules alone wrote the program"))
-        return self._response(attempt, request, task.domain, now, degraded)
+        return self._response(attempt, request, task.domain, now, degraded, unasked)
 
     def _is_vague(self, attempt: Attempt, task: _Task) -> bool:
         """Whether rules found all that is known of what a question names, and it may ask for one thing of it.
@@ -141,6 +143,11 @@ class Answering:
         if attempt.status not in ANSWERED or catalogue.domains[task.domain].bundled:
             return False
         return tells_all(attempt.written.program, catalogue) and asks_for_one(task.request.query)
+
+    @property
+    def _added(self) -> list[str]:
+        """The domains that are not bundled."""
+        return [domain.name for domain in self._executor.catalogue.domains.values() if not domain.bundled]
 
     async def _place(self, task: _Task) -> tuple[_Task, Attempt | None]:
         """The task in the domain that its question belongs to, with the attempt of the rules there, if they ran.
@@ -186,10 +193,9 @@ class Answering:
             ServiceFailure: it gave no reply.
         """
         writer = self._writers.get("sql")
-        added = [domain.name for domain in self._executor.catalogue.domains.values() if not domain.bundled]
-        if not added or not isinstance(writer, SqlWriter):
+        if not self._added or not isinstance(writer, SqlWriter):
             return
-        for name in added:
+        for name in self._added:
             await writer.read_ahead(name, llm, READ_AHEAD_S)
         await llm.chat(chat(CHECK, columns="", found="", question=""), max_tokens=1, allow_s=READ_AHEAD_S)
 
@@ -212,6 +218,21 @@ class Answering:
         adapter, allow_s = self._settings.kg_adapter, task.budget.allow(LOOK_UP_CAP_S)
         writes = self._settings.kg_base_model_writes or await self._llm.serves(adapter, allow_s=allow_s)
         return "program" if writes else None
+
+    async def _unasked(self, task: _Task) -> str:
+        """The added domain that has most signs of a question that names nothing of any; empty without a model for it.
+
+        Only a model that was taught to says of questions about something else that no table answers them.
+        """
+        query, writer = task.request.query, self._writers.get("sql")
+        if not self._settings.writes_sql or not isinstance(writer, SqlWriter):
+            return ""
+        if not self._added or await self._known_chars(query, task.domain):
+            return ""
+        if not await self._llm.serves(writer.adapter, allow_s=task.budget.allow(LOOK_UP_CAP_S)):
+            return ""
+        signs = {name: await writer.signs(query, name) for name in self._added}
+        return max(signs, key=signs.__getitem__)
 
     async def execute(self, request: KgExecuteRequest, budget: Budget) -> KgResponse:
         """Facts of the request's own program.
@@ -309,6 +330,7 @@ class Answering:
         domain: str,
         now: datetime,
         degraded: Sequence[Degradation] = (),
+        unasked: str = "",
     ) -> KgResponse:
         catalogue = self._executor.catalogue
         today = catalogue.asked(now, domain).date()
@@ -324,6 +346,7 @@ class Answering:
             text="\n".join(text for text in texts if text),
             settled=settle(question, attempt.outcomes, lexicons(catalogue), by_rules=written.mode == "rules"),
             degraded=tuple(degraded),
+            unasked=unasked,
             repaired=attempt.is_repaired,
             llm_calls=attempt.calls,
             prompt_tokens=written.prompt_tokens,

@@ -121,6 +121,35 @@ async def test_a_question_belongs_to_the_domain_whose_texts_it_says(mesh: Servic
     assert (body["status"] == "ok") == (domain == "places")
 
 
+@pytest.mark.parametrize(
+    ("adapters", "elsewhere", "answer"),
+    [
+        # Nothing says that the question belongs there: its tables are asked when nothing else answers.
+        (["sql"], "i don't know", "122 million"),
+        (["sql"], "Seven", "Seven"),
+        # A model that was not taught to say of other questions that no table answers them is not asked.
+        ([], "i don't know", "i don't know"),
+    ],
+)
+async def test_tables_are_asked_last_where_nothing_says_that_a_question_belongs_there(
+    mesh: Services, adapters: list[str], elsewhere: str, answer: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("services.kit.llm.MODELS_TTL_S", -1)
+
+    def reply(body: dict[str, Any]) -> str:
+        if "regex" in body.get("structured_outputs", {}):
+            return "SELECT SUM(population) FROM country"
+        if "choice" in body.get("structured_outputs", {}):
+            return "population"
+        return "122 million" if "The total population" in str(body["messages"]) else elsewhere
+
+    mesh.generator.adapters, mesh.generator.reply = adapters, reply
+    async with mesh.usual(abstain=False) as gateway:
+        body = (await gateway.post("/answer", json={"query": "how many souls dwell there?"})).json()
+    assert (body["answer"], body["kg"]["mode"]) == (answer, "sql" if answer == "122 million" else "rules")
+    assert body["kg"]["unasked"] == ("places" if answer == "Seven" else "")
+
+
 async def test_the_catalogue_lists_it(mesh: Services) -> None:
     async with mesh.client("kg") as kg:
         functions = (await kg.get("/kg/catalogue")).json()["functions"]

@@ -1,10 +1,12 @@
 """Examples of the subtask `sql`: questions of invented organisations about their own tables, each with its SELECT.
 
 A language model wrote the tables, the questions and the statements; a program of its own computed each answer from the
-CSV files, and the statement finds the same, which a test holds. One question in seven asks what they do not hold.
+CSV files, and the statement finds the same, which a test holds. One question in seven asks what they do not hold, or
+is about another subject altogether.
 """
 
 import asyncio
+import random
 import tempfile
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, time
@@ -13,6 +15,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, Field
 
 from lab.draft.graph import drafted_graph
+from lab.trainer import scenes
 from lab.trainer.dataset import Example, lines, turns
 from services.kg.generate.rules.values import Values
 from services.kg.generate.spans import Spotter, spots_in
@@ -21,6 +24,8 @@ from services.kit.shard import WHOLE, Shard
 
 FOLDER = Path(__file__).parent.parent / "data" / "tables"
 NONE = "NONE"
+# Questions about other subjects beside an organisation's own: half of them the world's, half another one's rules.
+OTHERS = 4
 
 
 class Question(BaseModel):
@@ -51,6 +56,15 @@ def questions(organisation: Path) -> list[Question]:
     return [question for _, question in lines([organisation / "questions.jsonl"], Question)]
 
 
+def of_others(organisation: Path, count: int = OTHERS) -> list[Question]:
+    """Questions of scenes, which have nothing to do with an organisation's tables; the same ones each time."""
+    rng = random.Random(f"others:{organisation.name}")  # noqa: S311 - reproducible, not secret
+    half = count // 2
+    files = [scenes.TAUGHT] * half + [scenes.DOCUMENTS] * (count - half)
+    texts = [rng.choice(rng.choice(scenes.scenes(file)).questions).question for file in files]
+    return [Question(question=text, answer="", sql=NONE) for text in texts]
+
+
 def asked_at(organisation: Path) -> datetime:
     """When its questions are asked."""
     return datetime.combine(datetime.fromisoformat((organisation / "today.txt").read_text().strip()), time(10), UTC)
@@ -67,7 +81,7 @@ def _of(organisation: Path, share: Shard) -> Iterator[Example]:
     with tempfile.TemporaryDirectory() as folder, drafted_graph(name, organisation, Path(folder)) as graph:
         engine, catalogue = graph
         prompt, spotter = SqlPrompt(catalogue, Values(engine)), Spotter(engine, catalogue)
-        for number, one in enumerate(questions(organisation)):
+        for number, one in enumerate((*questions(organisation), *of_others(organisation))):
             id = f"sql-{name}-{number:03d}"
             if not share.holds(id):
                 continue

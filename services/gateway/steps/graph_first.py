@@ -34,6 +34,21 @@ async def graph_first(
     return first if isinstance(first, Draft) else await read(context, first)
 
 
+async def unasked_last(
+    context: Context, draft: Draft, *, from_graph: Callable[..., Coroutine[Any, Any, Draft | None]]
+) -> Draft:
+    """The draft, or in place of an abstention the answer of a domain that nothing says the question belongs to.
+
+    "Who left this year?" names nothing of anybody's tables. `from_graph` is told which domain to look it up in.
+    """
+    facts = context.run.kg
+    if draft.kind != "unknown" or facts is None or not facts.unasked:
+        return draft
+    context.run.hold(draft)
+    context.run.plan("kg", f"nothing else answers, so the tables of {facts.unasked} are asked")
+    return await from_graph(context, domain=facts.unasked) or draft
+
+
 async def _records(context: Context) -> list[Evidence]:
     allow_s = context.before_generation(context.settings.kg_cap_s)
     return await public_data(context, Allowance(allow_s, context.run.budget.left() - allow_s))

@@ -2,8 +2,11 @@
 
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
+
+from rapidfuzz import fuzz
 
 from proto.classify import Classification
 from proto.kg import KgMode, KgRequest, KgResponse
@@ -29,11 +32,14 @@ _OF_ONE = re.compile(
 )
 # The only column that a SELECT tells.
 _OUTPUT = re.compile(r"SELECT (?:DISTINCT )?(\w+) FROM ")
+# Two spellings of one name, as `rapidfuzz` counts: a letter of nine differs.
+SAME_NAME = 88
 _ITEMS = re.compile(r"[,;] (?:and )?| and ")
 
 
-async def look_up(context: Context, mode: KgMode | None = None) -> KgResponse | None:
-    """Facts in the question's domain, or in any without a label; None when the service failed or is not wanted.
+async def look_up(context: Context, mode: KgMode | None = None, *, domain: str = "") -> KgResponse | None:
+    """Facts in a domain, else in the question's, or in any without a label; None when the service failed or is not
+    wanted.
 
     The program is written as the request says, else as `mode` says, else as the settings say.
     """
@@ -48,7 +54,7 @@ async def look_up(context: Context, mode: KgMode | None = None) -> KgResponse | 
         query=question.query,
         query_time=question.query_time,
         # Where the classifier failed the graph finds the domain that knows what the question names.
-        domain=label.domain if label.domain_certainty else None,
+        domain=domain or (label.domain if label.domain_certainty else None),
         mode=writer,
         max_tokens=settings.kg_max_tokens,
     )
@@ -78,10 +84,10 @@ def as_evidence(response: KgResponse) -> Evidence:
 
 
 def with_whole_list(answer: str, query: str, facts: KgResponse) -> str:
-    """An answer that names some rows of a SELECT, with those that it leaves out.
+    """An answer that names some rows of a SELECT, with those that it leaves out, each as it is written there.
 
     So it is where nothing but their names is told, which gives no reason to leave one out, and with what comes to just
-    as much as the first: a tie is no victory.
+    as much as the first: a tie is no victory. An answer may also call them by what they all are ("huts").
     """
     if facts.mode != "sql" or len(facts.statements) != 1 or _OF_ONE.search(query):
         return answer
@@ -92,13 +98,27 @@ def with_whole_list(answer: str, query: str, facts: KgResponse) -> str:
     told = _OUTPUT.match(statement.source)
     names: list[Any] = [row[told[1]] if told and told[1] in row else next(iter(row.values()), None) for row in rows]
     ties = [name for note in statement.notes if (same := _SAME.match(note)) for name in _names(note[same.end() :])]
-    is_told_alone = len(rows) > 1 and told is not None and " WHERE " in statement.source
-    is_tied = len(rows) == 1 and ties and "others" not in ties
-    if not all(isinstance(name, str) for name in names) or not (is_told_alone or is_tied):
+    if "others" in ties:
+        ties = []
+    is_told_alone = told is not None and " WHERE " in statement.source
+    if not all(isinstance(name, str) for name in names) or not (is_told_alone or (len(rows) == 1 and ties)):
         return answer
     whole = list(dict.fromkeys([*names, *ties]))
-    known, said = {name.casefold() for name in whole}, {one.casefold() for one in _ITEMS.split(answer)}
-    return (", " if not any("," in name for name in whole) else "; ").join(whole) if said < known else answer
+    items = _ITEMS.split(answer)
+    if {one.casefold() for one in items} == {name.casefold() for name in whole}:
+        return answer
+    said = {_as_written(one, whole) for one in items}
+    is_what_they_are = len(whole) > 1 and statement.text.casefold().startswith(f"{answer.casefold()} (")
+    if not (said <= set(whole) or is_what_they_are):
+        return answer
+    return (", " if not any("," in name for name in whole) else "; ").join(whole)
+
+
+def _as_written(item: str, names: Sequence[str]) -> str:
+    """The name that an item repeats, a letter aside or with a word before it; the item itself where it is none."""
+    best = max(names, key=lambda name: fuzz.ratio(item.casefold(), name.casefold()))
+    is_it = fuzz.ratio(item.casefold(), best.casefold()) >= SAME_NAME or item.endswith(f" {best}")
+    return best if is_it else item
 
 
 def _names(text: str) -> list[str]:

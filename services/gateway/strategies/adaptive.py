@@ -30,7 +30,7 @@ from services.gateway.steps.generate import (
     serves_adapter,
     unread,
 )
-from services.gateway.steps.graph_first import graph_first
+from services.gateway.steps.graph_first import graph_first, unasked_last
 from services.gateway.steps.knowledge_graph import answers, as_evidence, look_up, no_such_event, with_whole_list
 from services.gateway.steps.read import behind, extract, read
 from services.gateway.steps.retrieve import RERANKING_OPTIONS, Retrieval
@@ -104,15 +104,15 @@ class Adaptive(Strategy):
         return f"{self.summary} {detail[:1].upper()}{detail[1:]}." if detail else self.summary
 
     async def answer(self, context: Context) -> Draft:
-        # The model's answers from earlier sources.
-        replies: list[Normalized] = []
+        replies: list[Normalized] = []  # the model's, from earlier sources
         from_graph, read = partial(_from_graph, replies=replies), partial(_read, replies=replies)
-        return await graph_first(context, WEB, from_graph=from_graph, read=read)
+        draft = await graph_first(context, WEB, from_graph=from_graph, read=read)
+        return await unasked_last(context, draft, from_graph=from_graph)
 
 
-async def _from_graph(context: Context, replies: list[Normalized]) -> Draft | None:
+async def _from_graph(context: Context, replies: list[Normalized], *, domain: str = "") -> Draft | None:
     """The graph's answer: by a rule where one settles the question, else read from the facts and weighed."""
-    facts = await look_up(context)
+    facts = await look_up(context, domain=domain)
     if facts is None:
         return None
     classification = await context.classification()

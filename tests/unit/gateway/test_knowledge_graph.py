@@ -24,6 +24,7 @@ def facts(
         rows_json=json.dumps(rows),
         row_count=count or len(rows),
         notes=notes,
+        text="Exams (hall 1) (2): Una Brand; Cal Dorne.",
     )
     return KgResponse(status="ok", mode=mode, statements=(statement,), text="")
 
@@ -39,6 +40,13 @@ def facts(
         ("C", facts([{"title": "A, B"}, {"title": "C"}]), "A, B; C"),
         ("Oak", facts([{"name": "Oak"}], notes=TIES), "Oak; Ash, Ltd; Elm"),
         ("Oak", facts([{"name": "Oak"}], notes=MANY), "Oak"),
+        # As the rows have them: a letter is lost, a word stands before a name, or they are called what they are.
+        ("Una Brant", facts(TWO[:1]), "Una Brand"),
+        ("examinee Una Brand", facts(TWO), "Una Brand, Cal Dorne"),
+        ("Exams", facts(TWO), "Una Brand, Cal Dorne"),
+        ("Exam", facts(TWO), "Exam"),
+        ("Exams", facts(TWO[:1]), "Exams"),
+        ("Una Blake", facts(TWO[:1]), "Una Blake"),
         # What is told beside the names may be a reason, and what is no name of a row another answer.
         ("Una Brand", facts(TWO, source="SELECT name, age FROM exam WHERE hall = 1"), "Una Brand"),
         ("Una Brand", facts([{"no": 1} | TWO[0], {"no": 2} | TWO[1], {"no": 3} | TWO[0]]), "Una Brand, Cal Dorne"),

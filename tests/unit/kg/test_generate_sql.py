@@ -366,6 +366,16 @@ async def test_a_question_belongs_where_its_words_are_known(
     assert await writer(graph, FakeGenerator(lambda _: "")).known_chars(query, DOMAIN) == chars
 
 
+@pytest.mark.parametrize(
+    ("more", "fewer"), [("who is the latest of our authors?", "who is it?"), ("which genre?", "why?")]
+)
+async def test_signs_tell_to_which_domain_a_question_belongs_rather(
+    graph: tuple[Executor, NameIndex], more: str, fewer: str
+) -> None:
+    one = writer(graph, FakeGenerator(lambda _: ""))
+    assert await one.signs(more, DOMAIN) > await one.signs(fewer, DOMAIN) == 0
+
+
 def writer(graph: tuple[Executor, NameIndex], generator: FakeGenerator) -> SqlWriter:
     executor, names = graph
     llm = LLM(ServiceClient("generator", "http://g", http_client(httpx.ASGITransport(generator.app))))

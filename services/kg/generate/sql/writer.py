@@ -1,7 +1,7 @@
 """The writer: a prompt with the tables, a statement, its program."""
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
@@ -10,11 +10,11 @@ from sqlglot import exp
 from services.kg.entities import NameIndex
 from services.kg.errors import ParseError
 from services.kg.generate.base import RESERVE_S, Written
-from services.kg.generate.rules.lexicon import lexicons
+from services.kg.generate.rules.lexicon import Lexicon, lexicons
 from services.kg.generate.rules.question import Question
 from services.kg.generate.rules.values import Values
 from services.kg.generate.spans import Spot, Spotter, spots_in
-from services.kg.generate.sql.belonging import chars_known
+from services.kg.generate.sql.belonging import chars_known, count_signs
 from services.kg.generate.sql.figures import unsaid
 from services.kg.generate.sql.grounding import name_entities, with_items, with_parts, without_guesses
 from services.kg.generate.sql.linking import (
@@ -60,6 +60,8 @@ ONE_LINE = Constraint(regex=rf"NONE|SELECT( [^ \n\r\t]+){{1,{MAX_WORDS}}}")
 NOTHING = "none"
 # Some 400 tokens, which a slow CPU reads in five seconds: so long others wait while tables are read ahead.
 READ_CHARS = 1_600
+
+Measure = Callable[[str, Sequence[Link], Lexicon], int]
 
 
 def beginnings(messages: Sequence[Message], chars: int = READ_CHARS) -> Iterator[Sequence[Message]]:
@@ -136,11 +138,14 @@ class SqlWriter:
 
     async def known_chars(self, query: str, domain: str) -> int:
         """How many characters of a question without a name of a domain say that it belongs there."""
-        return await asyncio.to_thread(self._known_chars, query, domain)
+        return await asyncio.to_thread(self._measure, chars_known, query, domain)
 
-    def _known_chars(self, query: str, domain: str) -> int:
-        links = self._prompt.links(query, domain, ())
-        return chars_known(query, links, lexicons(self.catalogue)[domain])
+    async def signs(self, query: str, domain: str) -> int:
+        """How many signs such a question has that it belongs there, few as they may be."""
+        return await asyncio.to_thread(self._measure, count_signs, query, domain)
+
+    def _measure(self, measure: Measure, query: str, domain: str) -> int:
+        return measure(query, self._prompt.links(query, domain, ()), lexicons(self.catalogue)[domain])
 
     def _columns(self, domain: str, *kinds: str) -> set[str]:
         """The columns of such kinds, whichever table has them."""

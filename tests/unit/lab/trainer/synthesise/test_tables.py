@@ -57,7 +57,10 @@ def test_what_is_taught_can_be_said(organisation: Path) -> None:
 def test_prompts_are_those_that_are_served() -> None:
     examples = list(tables.examples(folders=ORGANISATIONS[:1]))
     asked = tables.questions(ORGANISATIONS[0])
-    assert [one.query for one in examples] == [one.question for one in asked]
+    of_others = tables.of_others(ORGANISATIONS[0])
+    assert [one.query for one in examples] == [one.question for one in (*asked, *of_others)]
+    assert [one.completion for one in examples[len(asked) :]] == ["NONE"] * tables.OTHERS
+    assert of_others != tables.of_others(ORGANISATIONS[1])
     first = examples[0]
     shared = first.messages[-1].content.partition("Question:")[0]
     assert "CREATE TABLE" in shared
