@@ -11,6 +11,7 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from services.kg.comparisons import Comparison, comparisons, place_of, tables_of
+from services.kg.days import read_differences, words_of
 from services.kg.definition.folder import BrokenPart
 from services.kg.definition.views import Sources, check, select_of, tree_of
 from services.kg.errors import ParseError
@@ -26,8 +27,20 @@ MAX_JOINED = 4
 FLAGS = ("yes", "no")
 # What only computes, and makes no text longer than its inputs.
 FUNCTIONS: tuple[type[exp.Expr], ...] = (
-    *(exp.Abs, exp.And, exp.Avg, exp.Case, exp.Cast, exp.Coalesce, exp.Count, exp.Exists, exp.If, exp.Length),
-    *(exp.Lower, exp.Max, exp.Min, exp.Nullif, exp.Or, exp.Round, exp.Substring, exp.Sum, exp.Trim, exp.Upper),
+    *(exp.Abs, exp.And, exp.Avg, exp.Case, exp.Cast, exp.Coalesce, exp.Count, exp.DateDiff, exp.Exists, exp.If),
+    *(
+        exp.Length,
+        exp.Lower,
+        exp.Max,
+        exp.Min,
+        exp.Nullif,
+        exp.Or,
+        exp.Round,
+        exp.Substring,
+        exp.Sum,
+        exp.Trim,
+        exp.Upper,
+    ),
 )
 _AGGREGATES: Mapping[type[exp.Expr], Aggregate] = {exp.Sum: "sum", exp.Avg: "avg", exp.Max: "max", exp.Min: "min"}
 _SINGLE: tuple[type[exp.Expr], ...] = (exp.Count, *_AGGREGATES)
@@ -79,6 +92,7 @@ def parse_select(sql: str) -> exp.Query:
         raise ParseError(str(error).partition("\n")[0]) from error
     if not isinstance(tree, exp.Query) or isinstance(tree, exp.Subquery):
         raise ParseError("it is no SELECT")
+    read_differences(tree)
     for like in [one for one in tree.find_all(exp.Like) if one.args.get("negate")]:
         like.set("negate", None)
         like.replace(exp.Not(this=like.copy()))
@@ -317,6 +331,9 @@ class _Parts:
         if isinstance(value, exp.Column) and key is not None:
             return replace(key, id_column="", entity="", compare=None)
         word = AGGREGATES.get(_AGGREGATES.get(type(value), "len"), "")
+        inner = value.this if word else value
+        if isinstance(inner, exp.DateDiff):
+            return Key("days", "integer", label=f"{word} {words_of(inner)}".strip())
         if key is not None and word and isinstance(value.this, exp.Column):
             return Key(f"{word}_{key.name}", key.kind, label=f"{word} {key.words}", unit=key.unit)
         words = value.sql("sqlite", comments=False).lower().replace("_", " ")

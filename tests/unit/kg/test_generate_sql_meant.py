@@ -29,6 +29,9 @@ PHONE = "SELECT instructor_phone FROM lesson WHERE trainee = 'Pia Stoll'"
 HOURS = "SELECT trainee, SUM(mins) / 60 AS hours FROM lesson GROUP BY trainee ORDER BY hours DESC LIMIT 1"
 CAL = ["Cal Dorne"]
 OVERDUE = "SELECT loan_no FROM loan WHERE due_date < '2025-06-15' AND returned_on IS NULL"
+DAYS_OUT = "SELECT AVG(JULIANDAY(returned_on) - JULIANDAY(loan_date)) FROM loan"
+LONGEST_OUT = "SELECT loan_no FROM loan ORDER BY JULIANDAY(returned_on) - JULIANDAY(loan_date) DESC LIMIT 1"
+LONG_OUT = "SELECT COUNT(*) FROM loan WHERE JULIANDAY(returned_on) - JULIANDAY(loan_date) > 20"
 NEXT_LOAN = "SELECT loan_no FROM loan WHERE due_date >= '2025-06-15' ORDER BY due_date LIMIT 1"
 FAILED = "SELECT exam_reference FROM exam WHERE hall = 'Northgate' AND result = 'fail'"
 MOST_LESSONS = "SELECT trainee FROM lesson GROUP BY trainee ORDER BY COUNT(*) DESC LIMIT 1"
@@ -103,7 +106,13 @@ async def result_of(graph: tuple[Executor, NameIndex], query: str, reply: str) -
         ("who has had more lessons, Pia Stoll or Una Brand?", MOST_LESSONS, ["Una Brand"]),
         ("when is the lesson of US?", "SELECT lesson_date FROM lesson WHERE trainee = 'Una Brand'", None),
         ("who has a cancelled exam since May?", SINCE_MAY, ["Una Brand"]),
-        ("how long was L-1 out?", "SELECT returned_on - loan_date FROM loan WHERE loan_no = 'L-1'", None),
+        # Days between two days are counted; no database subtracts texts.
+        ("how long was L-1 out?", "SELECT returned_on - loan_date FROM loan WHERE loan_no = 'L-1'", [20]),
+        ("how long are loans out on average?", DAYS_OUT, 20.5),
+        ("which loan was out longest?", LONGEST_OUT, ["L-4"]),
+        ("how many loans were out for over 20 days?", LONG_OUT, 1),
+        ("how many loans were out for long?", LONG_OUT, None),
+        ("how late was L-1?", "SELECT returned_on - 3 FROM loan WHERE loan_no = 'L-1'", None),
         # A text that only part of the values has.
         ("where was Pia's exam at North?", "SELECT exam_reference FROM exam WHERE hall = 'North'", []),
         ("who had the signs out?", "SELECT trainee FROM loan WHERE book = 'Signs'", ["Pia Stoll", "Una Brand"]),

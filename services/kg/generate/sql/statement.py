@@ -8,6 +8,7 @@ from itertools import permutations
 from sqlglot import exp
 
 from services.kg.comparisons import Comparison, comparisons, is_negated, place_of, tables_of
+from services.kg.days import AROUND_DAYS, NOW, difference, write_days
 from services.kg.errors import ParseError
 from services.kg.generate.rules.roles import subject_of
 from services.kg.generate.sql.tables import (
@@ -27,11 +28,6 @@ from services.kg.selects import FLAGS, columns_of, expand_aliases, selection_of,
 _PART_OF_DATE = re.compile(r"\d{4}(?:-\d{2})?")
 # Sorts behind every day of a year or month.
 _AFTER_ALL = "-99"
-# Where strftime's formats stand in a day as it is stored: first character and length.
-_FORMATS = {"%Y": (1, 4), "%m": (6, 2), "%d": (9, 2), "%Y-%m": (1, 7), "%m-%d": (6, 5), "%Y-%m-%d": (1, 10)}
-_PARTS = {"YEAR": "%Y", "MONTH": "%m", "DAY": "%d"}
-_UNITS = {exp.Year: "%Y", exp.Month: "%m", exp.Day: "%d"}
-_AROUND_DAYS = (exp.TsOrDsToTimestamp, exp.TsOrDsToDate, exp.Date, exp.Cast, exp.Paren)
 
 
 class Statement:
@@ -52,6 +48,10 @@ class Statement:
         count_in_hours(tree, self.functions)
         for select in list(tree.find_all(exp.Select)):
             self._resolve(select)
+        for one in list(tree.find_all(exp.Sub)):
+            # Days are texts, of which a database would take the years.
+            if self._is_day(one.left) and self._is_day(one.right):
+                one.replace(difference(one.left, one.right))
 
     @property
     def sides(self) -> list[exp.Select]:
@@ -68,7 +68,7 @@ class Statement:
         Raises:
             ParseError: it does more than a view may.
         """
-        _without_functions_of_days(self.tree, today)
+        write_days(self.tree, today)
         self._type()
         selection_of(self.tree, self.domain)
         # Each count of "how many in A, how many in B" is told apart.
@@ -93,6 +93,17 @@ class Statement:
         """Whether a column has days."""
         place = self.place_of(column)
         return place is not None and place[1].kind == "date"
+
+    def _is_day(self, value: exp.Expr) -> bool:
+        """Whether a value is a day: today, one of a column, or the one that a SELECT finds."""
+        inner = value.unnest()
+        while isinstance(inner, (*AROUND_DAYS, exp.Max, exp.Min)):
+            inner = inner.this
+        if isinstance(inner, exp.Subquery | exp.Select):
+            outputs = inner.selects
+            return len(outputs) == 1 and self._is_day(outputs[0].unalias())
+        is_today = isinstance(inner, exp.CurrentDate | exp.CurrentTimestamp) or inner.name.lower() == NOW
+        return is_today or (isinstance(inner, exp.Column) and self.has_days(inner))
 
     @property
     def outputs(self) -> list[exp.Expr]:
@@ -356,35 +367,3 @@ def _typed(one: Comparison) -> None:
         for value in (node.this, *one.literals):
             if not isinstance(value, exp.Lower) and not isinstance(value.parent, exp.Lower):
                 value.replace(exp.Lower(this=value.copy()))
-
-
-def _without_functions_of_days(tree: exp.Query, today: date) -> None:
-    """Put the day itself in place of what says today, and the part of a day's text in place of strftime's.
-
-    Raises:
-        ParseError: it computes something else of a day.
-    """
-    day = exp.Literal.string(today.isoformat())
-    for node in list(tree.find_all(exp.CurrentDate, exp.CurrentTimestamp)):
-        node.replace(day.copy())
-    for node in list(tree.find_all(exp.TimeToStr, exp.Extract, *_UNITS)):
-        name = _PARTS.get(node.name.upper(), "") if isinstance(node, exp.Extract) else ""
-        form = node.text("format") if isinstance(node, exp.TimeToStr) else _UNITS.get(type(node), name)
-        value = node.expression if isinstance(node, exp.Extract) else node.this
-        while isinstance(value, _AROUND_DAYS):
-            value = value.this
-        if value.name.lower() == "now":
-            value = day
-        if form not in _FORMATS or not isinstance(value, exp.Column | exp.Literal):
-            raise ParseError("it computes something of a day")
-        start, length = map(exp.Literal.number, _FORMATS[form])
-        part = exp.Substring(this=value.copy(), start=start, length=length)
-        node.replace(part if isinstance(node, exp.TimeToStr) else exp.cast(part, "INTEGER"))
-    for node in list(tree.find_all(*_AROUND_DAYS[:3])):
-        inner = node.this
-        if isinstance(inner, exp.Column):
-            node.replace(inner.copy())
-        elif isinstance(inner, exp.Literal) and not node.expressions:
-            node.replace(day.copy() if inner.name == "now" else inner.copy())
-        else:
-            raise ParseError("it computes something of a day")
