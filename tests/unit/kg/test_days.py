@@ -29,6 +29,7 @@ def test_a_difference_is_read_however_it_is_written(text: str) -> None:
     tree = of_loans(text)
     read_differences(tree)
     (output,) = tree.selects
+    assert isinstance(output, exp.DateDiff)
     assert output == difference(sqlglot.column("back"), sqlglot.column("lent"))
     assert words_of(output) == "number of days from lent to back"
     again = sqlglot.parse_one(tree.sql("sqlite"), read="sqlite")
