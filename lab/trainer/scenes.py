@@ -58,6 +58,12 @@ class Scene(BaseModel):
     questions: tuple[Question, ...]
 
 
+    @property
+    def wants_yes_or_no(self) -> bool:
+        """Whether it is asked for yes or no, what its questions leave open aside."""
+        return any(question.answer in ("yes", "no") for question in self.questions)
+
+
 def scenes(file: Traversable = FITTED) -> list[Scene]:
     """The scenes of a set."""
     return [Scene.model_validate_json(line) for line in file.read_text("utf-8").splitlines()]

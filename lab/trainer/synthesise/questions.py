@@ -53,9 +53,12 @@ def generate(count: int, seed: int) -> Iterator[dict[str, Any]]:
 def of_documents(count: int, seed: int) -> Iterator[dict[str, Any]]:
     """So many lines about organisations' documents, or as many as there are, each with pages of other organisations
     beside its own, which the mesh splits and ranks.
+
+    Those for a short answer are of taught scenes too: `yes-no` was taught them, and it is not asked such.
     """
     rng = random.Random(f"documents:{seed}")  # noqa: S311 - reproducible, not secret
-    found = scenes.scenes(scenes.DOCUMENTS_FITTED)
+    short = (scene for scene in scenes.scenes(scenes.DOCUMENTS) if not scene.wants_yes_or_no)
+    found = [*scenes.scenes(scenes.DOCUMENTS_FITTED), *short]
     asked = [(scene, question) for scene in found for question in scene.questions]
     pages_of = sorted(scene.contexts for scene in found)
     for number, (scene, question) in enumerate(rng.sample(asked, len(asked))[:count]):
