@@ -4,9 +4,8 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from difflib import SequenceMatcher
 from typing import Any
-
-from rapidfuzz import fuzz
 
 from proto.classify import Classification
 from proto.kg import KgMode, KgRequest, KgResponse
@@ -32,8 +31,8 @@ _OF_ONE = re.compile(
 )
 # The only column that a SELECT tells.
 _OUTPUT = re.compile(r"SELECT (?:DISTINCT )?(\w+) FROM ")
-# Two spellings of one name, as `rapidfuzz` counts: a letter of nine differs.
-SAME_NAME = 88
+# How much two spellings of one name share: a letter of nine differs.
+SAME_NAME = 0.88
 _ITEMS = re.compile(r"[,;] (?:and )?| and ")
 
 
@@ -116,9 +115,8 @@ def with_whole_list(answer: str, query: str, facts: KgResponse) -> str:
 
 def _as_written(item: str, names: Sequence[str]) -> str:
     """The name that an item repeats, a letter aside or with a word before it; the item itself where it is none."""
-    best = max(names, key=lambda name: fuzz.ratio(item.casefold(), name.casefold()))
-    is_it = fuzz.ratio(item.casefold(), best.casefold()) >= SAME_NAME or item.endswith(f" {best}")
-    return best if is_it else item
+    score, best = max((SequenceMatcher(None, item.casefold(), name.casefold()).ratio(), name) for name in names)
+    return best if score >= SAME_NAME or item.endswith(f" {best}") else item
 
 
 def _names(text: str) -> list[str]:
