@@ -6,7 +6,7 @@ import json
 import httpx
 from pydantic import JsonValue, ValidationError
 
-from lab.evaluator.errors import BadRun, MeshUnreachable
+from lab.evaluator.errors import BadRun, Unreachable
 from proto.answer import AnswerResponse, Strategies, StrategyInfo
 from proto.base import Problem
 from proto.options import Options
@@ -57,7 +57,7 @@ class MeshClient:
         """The mesh's description of itself, with the strategy's real name when it is the default.
 
         Raises:
-            MeshUnreachable: no gateway answers there.
+            Unreachable: no gateway answers there.
             BadRun: it has no strategy of that name, or refuses to answer at all.
         """
         info, ready = await self._strategy(strategy)
@@ -72,7 +72,7 @@ class MeshClient:
         try:
             ready, listing = await self._get("/readyz"), await self._get("/strategies")
         except (httpx.HTTPError, TimeoutError) as error:
-            raise MeshUnreachable(
+            raise Unreachable(
                 f"the gateway at {self.url} is not up ({type(error).__name__}): start it, then run this command again"
             ) from error
         if listing.status_code in REFUSED_ALL:
@@ -118,7 +118,7 @@ class MeshClient:
 
         Raises:
             NoAnswer: this question was refused, or failed.
-            MeshUnreachable: there is no gateway any more.
+            Unreachable: there is no gateway any more.
             BadRun: the gateway refuses every question.
         """
         busy = lost = 0
@@ -136,7 +136,7 @@ class MeshClient:
                     continue
                 if await self.alive():
                     raise NoAnswer(f"connection lost ({type(error).__name__})", attempts=attempts) from error
-                raise MeshUnreachable(
+                raise Unreachable(
                     f"the gateway at {self.url} is gone ({type(error).__name__}); what it answered is kept: run this "
                     "command again when it is back"
                 ) from error
