@@ -113,8 +113,8 @@ class MeshClient:
         async with asyncio.timeout(READY_S):
             return await self._http.get(f"{self.url}{path}", headers=self._headers)
 
-    async def ask(self, body: bytes, *, budget_s: float) -> tuple[AnswerResponse, JsonValue, int]:
-        """Post a question; returns the answer, the plan if the gateway tells one, and the attempts that it took.
+    async def ask(self, body: bytes, *, budget_s: float) -> tuple[AnswerResponse, int]:
+        """Post a question; returns the answer, and the attempts that it took.
 
         Raises:
             NoAnswer: this question was refused, or failed.
@@ -144,7 +144,7 @@ class MeshClient:
                 await asyncio.sleep(_retry_after(headers))
                 busy += 1
                 continue
-            return (*self._read(status, content, attempts), attempts)
+            return self._read(status, content, attempts), attempts
 
     async def _post(self, body: bytes) -> tuple[int, httpx.Headers, bytes]:
         headers = self._headers | {"content-type": "application/json", "accept": "application/json"}
@@ -156,17 +156,15 @@ class MeshClient:
                     raise httpx.DecodingError("the reply is too long", request=reply.request)
             return reply.status_code, reply.headers, content
 
-    def _read(self, status: int, content: bytes, attempts: int) -> tuple[AnswerResponse, JsonValue]:
+    def _read(self, status: int, content: bytes, attempts: int) -> AnswerResponse:
         if status in REFUSED_ALL:
             raise BadRun(f"{self.url}/answer: HTTP {status} {_problem(content)}")
         if status != httpx.codes.OK:
             raise NoAnswer(f"HTTP {status} {_problem(content)}".strip(), attempts=attempts)
         try:
-            response = AnswerResponse.model_validate_json(content)
+            return AnswerResponse.model_validate_json(content)
         except ValidationError as error:
             raise NoAnswer(f"a reply with {error.error_count()} errors", attempts=attempts) from error
-        raw = _json(content)
-        return response, raw.get("plan") if isinstance(raw, dict) else None
 
 
 def _json(content: bytes) -> JsonValue:

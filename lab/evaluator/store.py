@@ -31,7 +31,7 @@ Line = TypeVar("Line", bound=BaseModel)
 
 
 class Stored(BaseModel):
-    """Base of what is written: unknown fields of later versions are read over."""
+    """Base of what is written: unknown fields of other versions are read over."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -74,7 +74,6 @@ class Prediction(Stored):
     shown: tuple[Passage, ...] = ()
     support: float = 0.0
     classification: Classification | None = None
-    plan: JsonValue = None
     signals: dict[str, float] = Field(default_factory=dict)
     degraded: tuple[str, ...] = ()
     timings: dict[str, float] = Field(default_factory=dict)
