@@ -223,12 +223,13 @@ def read_lines(path: Path, model: type[Line], on_bad: Callable[[str], None] = la
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Replace a file at once, so that a kill leaves the old one or the new one.
+    """Replace a file at once, in its folder, so that a kill leaves the old one or the new one.
 
     Raises:
-        WriteFailed: the disk took no more; the old file stays.
+        WriteFailed: the folder cannot be made, or the disk took no more; the old file stays.
     """
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
         files.write_whole(path, content)
     except OSError as error:
         raise WriteFailed(f"{path}: {error.strerror}") from error
@@ -284,10 +285,6 @@ class RunFolder:
             BadRun: it holds a run of other settings.
             WriteFailed: it cannot be made.
         """
-        try:
-            self.path.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise WriteFailed(f"{self.path}: {error.strerror}") from error
         earlier = self.info() if (self.path / RUN).exists() else None
         if earlier and earlier.settings != info.settings:
             keys = sorted({*earlier.settings, *info.settings})

@@ -218,8 +218,7 @@ def _install(
     except ValidationError as error:
         fail(f"{to} is as it was, since the gateway would refuse this fit: {wrong(error)}", PROBLEM)
     content = json.dumps(heads, indent=1).encode() + b"\n"
-    with ends(problem=(OSError, WriteFailed)):
-        to.parent.mkdir(parents=True, exist_ok=True)
+    with ends(problem=(WriteFailed,)):
         write_whole(to, content)
     say(f"signals of the answer's head: {', '.join(fitted.answer['names']) or 'none, since all answers are alike'}")
     write(str(to))
@@ -240,7 +239,6 @@ def _ablate(data: "Table", report: Path) -> None:
 
     score, rows = ablation.ablate(data)
     text = ablation.markdown(score, rows)
-    report.mkdir(parents=True, exist_ok=True)
     write_whole(report / ABLATION, text.encode())
     cells = (
         (
