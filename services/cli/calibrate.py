@@ -235,20 +235,12 @@ def _draw(fitted: "Fitted", data: "Table", report: Path) -> None:
 
 def _ablate(data: "Table", report: Path) -> None:
     from lab.evaluator import ablation
+    from lab.evaluator.report import markdown
     from lab.evaluator.store import write_whole
 
-    score, rows = ablation.ablate(data)
-    text = ablation.markdown(score, rows)
-    write_whole(report / ABLATION, text.encode())
-    cells = (
-        (
-            *(row.group, f"{row.lost.value:+.3f}", f"[{row.lost.low:+.3f}, {row.lost.high:+.3f}]"),
-            *(f"{row.nats:+.4f}", f"{row.alone:+.3f}"),
-        )
-        for row in rows
-    )
-    heads = ("signals", "lost without them", "95 %", "nats an answer", "alone")
-    show_table(heads, cells, caption=f"all signals: {score:+.3f}, held out")
+    table = ablation.table(*ablation.ablate(data))
+    write_whole(report / ABLATION, markdown.write("What each signal earns", (), [table], ()).encode())
+    show_table(table.head, table.rows, caption=table.note)
     write(str(report / ABLATION))
 
 
