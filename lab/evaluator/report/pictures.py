@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from lab.evaluator.report.summary import LIMIT_S, SLICES, Summary
-from lab.evaluator.score import OUTCOMES, Scores
+from lab.evaluator.score import OUTCOMES, Estimate, Scores
 
 DPI = 144
 WIDTH = 7.2
@@ -173,15 +173,19 @@ PICTURES: dict[str, tuple[Draw, Callable[[Summary], bool]]] = {
 def compare_scores(names: Sequence[str], rows: Sequence[Scores], theme: Theme) -> Figure:
     """Scores of several runs with their intervals."""
     figure, axes = new_figure(theme, height=1.0 + 0.42 * len(rows), title="CRAG score, 95 % interval")
-    places = np.arange(len(rows))
-    values = np.array([item.score.value for item in rows])
-    below = values - np.array([item.score.low for item in rows])
-    above = np.array([item.score.high for item in rows]) - values
-    axes.errorbar(values, places, xerr=[below, above], fmt="o", color=theme.line, elinewidth=1.6, capsize=3)
+    intervals(axes, [name[:40] for name in names], [item.score for item in rows], theme)
     axes.axvline(0, color=theme.ink, linewidth=0.8)
-    axes.set_yticks(places, [name[:40] for name in names], fontsize=8.5)
-    axes.set_ylim(len(rows) - 0.5, -0.5)
     return figure
+
+
+def intervals(axes: Axes, names: Sequence[str], estimates: Sequence[Estimate], theme: Theme) -> None:
+    """Draw values with their intervals, one below the other, by name."""
+    values, low, high = np.array([(item.value, item.low, item.high) for item in estimates]).T
+    places = range(len(names))
+    ends = [values - low, high - values]
+    axes.errorbar(values, places, xerr=ends, fmt="o", color=theme.line, elinewidth=1.6, capsize=3)
+    axes.set_yticks(places, names, fontsize=8.5)
+    axes.set_ylim(len(names) - 0.5, -0.5)
 
 
 def new_figure(theme: Theme, *, height: float, title: str = "") -> tuple[Figure, Axes]:
