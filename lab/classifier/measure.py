@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics import confusion_matrix, f1_score
+from sklearn.metrics import ConfusionMatrixDisplay, confusion_matrix, f1_score
 
 from lab.evaluator.score import Bin, calibration_error, reliability
 
@@ -98,15 +98,11 @@ def picture(scores: Scores, path: Path, title: str) -> None:
     confusion, curve = figure.subplots(1, 2, width_ratios=(1.4, 1))
     matrix = np.array(scores.matrix)
     shares = matrix / np.maximum(matrix.sum(axis=1, keepdims=True), 1)
-    confusion.imshow(shares, cmap="Blues", vmin=0, vmax=1)
-    for row, column in np.ndindex(*matrix.shape):
-        ink = "white" if shares[row, column] > 0.5 else "black"
-        confusion.text(column, row, str(matrix[row, column]), ha="center", va="center", color=ink, fontsize=8)
-    ticks = range(len(scores.labels))
-    confusion.set_xticks(ticks, scores.labels, rotation=40, ha="right", fontsize=8)
-    confusion.set_yticks(ticks, scores.labels, fontsize=8)
-    confusion.set_xlabel("predicted")
-    confusion.set_ylabel("true")
+    display = ConfusionMatrixDisplay(shares, display_labels=scores.labels)
+    display.plot(ax=confusion, cmap="Blues", colorbar=False, xticks_rotation="vertical", im_kw={"vmin": 0, "vmax": 1})
+    confusion.tick_params(labelsize=8)
+    for text, count in zip(display.text_.flat, matrix.flat, strict=True):
+        text.set_text(str(count))
     confusion.set_title(f"{title}: accuracy {scores.accuracy:.3f} of {scores.questions}", fontsize=10)
     curve.plot([0, 1], [0, 1], color="grey", linewidth=0.8)
     curve.plot([one.confidence for one in scores.bins], [one.accuracy.value for one in scores.bins], marker="o")

@@ -7,6 +7,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from lab.evaluator.calibrate import Fitted, Floats, Table, earned, fit_all, outcomes
+from lab.evaluator.report import tables
 from lab.evaluator.score import Estimate, difference
 
 # Signals that are told apart only together; one that is in none is a group of its own.
@@ -80,15 +81,11 @@ def _loss(fitted: Fitted, data: Table) -> float:
     return float(-np.mean(np.where(right == 1, np.log(probability), np.log(1 - probability))))
 
 
-def markdown(score: float, rows: list[Row]) -> str:
-    """The table as a report has it."""
-    lines = [
-        f"Score of held-out folds with all signals: {score:+.3f}.",
-        "",
-        "| signals | score lost without them, 95 % | nats an answer | score with them alone |",
-        "|---|---|---|---|",
-    ]
-    for row in rows:
-        lost = f"{row.lost.value:+.3f} [{row.lost.low:+.3f}, {row.lost.high:+.3f}]"
-        lines.append(f"| {row.group}: {', '.join(row.signals)} | {lost} | {row.nats:+.4f} | {row.alone:+.3f} |")
-    return "\n".join(lines) + "\n"
+def table(score: float, rows: list[Row]) -> tables.Table:
+    """The rows as a report and the terminal have them."""
+    cells = (
+        (f"{row.group}: {', '.join(row.signals)}", tables.signed(row.lost), f"{row.nats:+.4f}", f"{row.alone:+.3f}")
+        for row in rows
+    )
+    head = ("signals", "lost without them, 95 %", "nats an answer", "alone")
+    return tables.Table("Signals", head, tuple(cells), f"Scores of held-out folds; {score:+.3f} with all signals.")

@@ -1,7 +1,7 @@
 """Questions from files, one at a time: CRAG records, questions with given contexts, plain JSONL.
 
-Files are read as streams, compressed or not, whatever their names say: gzip, bzip2, a tar of either, and a tar cut into
-`.part1`, `.part2` ... Memory is bounded by one record. A line that cannot be used is named and skipped.
+Files are read as streams, compressed or not, whatever their names say: gzip, bzip2, or a tar of either. Memory is
+bounded by one record. A line that cannot be used is named and skipped.
 """
 
 import bz2
@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import Any, cast
 
 from lab.evaluator.errors import BadSource
 from lab.evaluator.judge.protocol import INVALID, UNKNOWN, label_kind_of
@@ -30,7 +30,6 @@ BUFFER_BYTES = 1024 * 1024
 # Files up to this size are read once beforehand to count their questions.
 COUNTABLE_BYTES = 64 * 1024 * 1024
 
-_PART = re.compile(r"^(?P<stem>.+)\.part[-_.]?(?P<index>\w+)$")
 _LINES = re.compile(r"\.jsonl?(?:\.(?:gz|bz2))?$")
 
 
@@ -70,7 +69,7 @@ class Source:
     """One or more question files.
 
     Args:
-        paths: the files, in the order of reading. Of a divided file any part stands for all of them.
+        paths: the files, in the order of reading.
         on_skip: told of every line that is not used.
         timed_only: leave out questions without a `query_time`.
         judged: leave out questions without an answer to judge by.
@@ -91,19 +90,16 @@ class Source:
         self.on_skip = on_skip
         self.timed_only = timed_only
         self.judged = judged
-        self._files = [parts_of(path) for path in self.paths]
-        self.size = sum(map(_size, self._files))
-        self._done = 0
-        self._reading: _Parts | None = None
-
-    @property
-    def position(self) -> int:
-        """Bytes read so far, as they lie on disk."""
-        return self._done + (self._reading.read_bytes if self._reading else 0)
+        if absent := next((path for path in self.paths if not path.is_file()), None):
+            raise BadSource(f"{absent}: no such file")
+        self._sizes = [path.stat().st_size for path in self.paths]
+        self.size = sum(self._sizes)
+        # Bytes read so far, as they lie on disk; another thread may look while one reads.
+        self.position = 0
 
     def fingerprint(self) -> list[str]:
         """Names and sizes of the files: what must be the same when a run goes on."""
-        return [f"{path.name}:{_size(parts)}" for path, parts in zip(self.paths, self._files, strict=True)]
+        return [f"{path.name}:{size}" for path, size in zip(self.paths, self._sizes, strict=True)]
 
     def items(self) -> Iterator[Item]:
         """The questions, in order; a repeated id gets a suffix.
@@ -111,15 +107,14 @@ class Source:
         Raises:
             BadSource: a file cannot be read, or ends in the middle.
         """
-        self._done = 0
+        done = 0
         repeats: Counter[str] = Counter()
-        for path, parts in zip(self.paths, self._files, strict=True):
+        for path, size in zip(self.paths, self._sizes, strict=True):
             last = ""
             try:
-                with _Parts(parts) as raw:
-                    self._reading = raw
-                    for place, line in _lines(raw, path.name, self.on_skip):
-                        last = place
+                with path.open("rb") as stream:
+                    for place, line in _lines(stream, path.name, self.on_skip):
+                        last, self.position = place, done + stream.raw.tell()
                         item = self._item(line, place)
                         if item is None:
                             continue
@@ -128,8 +123,7 @@ class Source:
             except (OSError, EOFError, tarfile.TarError, zlib.error) as error:
                 where = f", after {last}" if last else ""
                 raise BadSource(f"{path}: {getattr(error, 'strerror', None) or error}{where}") from error
-            self._reading = None
-            self._done += _size(parts)
+            done += size
 
     def _item(self, line: bytes, place: str) -> Item | None:
         try:
@@ -238,61 +232,8 @@ def _name(query: str, query_time: str, gold: tuple[str, ...]) -> str:
     return hashlib.sha256(json.dumps([query, query_time, gold]).encode()).hexdigest()[:16]
 
 
-def parts_of(path: Path) -> list[Path]:
-    """The file, or all parts of a divided one in their order.
-
-    Raises:
-        BadSource: there is no such file.
-    """
-    if not path.is_file():
-        raise BadSource(f"{path}: no such file")
-    match = _PART.match(path.name)
-    if not match:
-        return [path]
-    siblings = [
-        ((int(other["index"]), "") if other["index"].isdigit() else (0, other["index"]), sibling)
-        for sibling in path.parent.iterdir()
-        if (other := _PART.match(sibling.name)) and other["stem"] == match["stem"]
-    ]
-    return [sibling for _, sibling in sorted(siblings)]
-
-
-def _size(parts: Sequence[Path]) -> int:
-    return sum(part.stat().st_size for part in parts)
-
-
-class _Parts(io.RawIOBase):
-    """Files read one after the other, as one."""
-
-    def __init__(self, paths: Sequence[Path]) -> None:
-        self._rest = list(paths)
-        self._file: IO[bytes] | None = None
-        self.read_bytes = 0
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        while True:
-            if self._file is None:
-                if not self._rest:
-                    return 0
-                self._file = self._rest.pop(0).open("rb", buffering=0)
-            count = cast(io.FileIO, self._file).readinto(buffer) or 0
-            if count:
-                self.read_bytes += count
-                return count
-            self._file.close()
-            self._file = None
-
-    def close(self) -> None:
-        if self._file is not None:
-            self._file.close()
-        super().close()
-
-
-def _lines(raw: io.RawIOBase, name: str, on_skip: OnSkip) -> Iterator[tuple[str, bytes]]:
-    stream = _decompressed(io.BufferedReader(raw, BUFFER_BYTES))
+def _lines(stream: io.BufferedReader, name: str, on_skip: OnSkip) -> Iterator[tuple[str, bytes]]:
+    stream = _decompressed(stream)
     head = stream.peek(512)[:512]
     if head[257:262] != b"ustar":
         yield from _numbered(stream, name, on_skip)

@@ -128,7 +128,7 @@ async def ask(item: Item, mesh: MeshClient, cutter: TokenCutter, asking: Asking)
     body = await asyncio.to_thread(_encode, item, asking)
     began = time.monotonic()
     try:
-        response, plan, attempts = await mesh.ask(body, budget_s=asking.budget_s)
+        response, attempts = await mesh.ask(body, budget_s=asking.budget_s)
     except NoAnswer as failure:
         seconds = _since(began)
         return _line(item, strategy=asking.strategy, error=str(failure), attempts=failure.attempts, seconds=seconds)
@@ -149,7 +149,6 @@ async def ask(item: Item, mesh: MeshClient, cutter: TokenCutter, asking: Asking)
         support=round(support(response), 4),
         signals={name: round(value, 5) for name, value in response.signals.items()},
         classification=response.classification,
-        plan=plan,
         degraded=tuple(f"{entry.stage}={entry.reason}" for entry in response.degraded),
         timings={name: timing.elapsed_ms for name, timing in response.timings.items()},
         llm_calls=response.usage.llm_calls,

@@ -4,9 +4,7 @@ EvaluatorError
   ├── BadSource         the question file cannot be read
   ├── BadRun            the run's folder cannot be used: other settings, another process, no predictions
   ├── WriteFailed       the disk took no more
-  └── Unreachable
-        ├── MeshUnreachable
-        └── JudgeUnreachable
+  └── Unreachable       the gateway, a service, the judge's model or a file's owner does not answer
 """
 
 
@@ -27,12 +25,4 @@ class WriteFailed(EvaluatorError):
 
 
 class Unreachable(EvaluatorError):
-    pass
-
-
-class MeshUnreachable(Unreachable):
-    pass
-
-
-class JudgeUnreachable(Unreachable):
     pass

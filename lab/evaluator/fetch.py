@@ -86,13 +86,6 @@ def is_right(path: Path, file: SourceFile) -> bool:
     return path.is_file() and path.stat().st_size == file.size and _digest(path) == file.sha256
 
 
-def missing(source: SourceSet, folder: Path) -> list[str]:
-    """Names of a set's files that are missing or differ from their digests; reads all of them."""
-    if source.joined and _is_joined(source, folder / source.joined):
-        return []
-    return [file.name for file in source.files if not is_right(folder / file.name, file)]
-
-
 def fetch(
     source: SourceSet, folder: Path, http: httpx.Client, *, base: str, on_bytes: OnBytes = lambda _: None
 ) -> list[Path]:

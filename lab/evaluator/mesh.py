@@ -6,7 +6,7 @@ import json
 import httpx
 from pydantic import JsonValue, ValidationError
 
-from lab.evaluator.errors import BadRun, MeshUnreachable
+from lab.evaluator.errors import BadRun, Unreachable
 from proto.answer import AnswerResponse, Strategies, StrategyInfo
 from proto.base import Problem
 from proto.options import Options
@@ -57,7 +57,7 @@ class MeshClient:
         """The mesh's description of itself, with the strategy's real name when it is the default.
 
         Raises:
-            MeshUnreachable: no gateway answers there.
+            Unreachable: no gateway answers there.
             BadRun: it has no strategy of that name, or refuses to answer at all.
         """
         info, ready = await self._strategy(strategy)
@@ -72,7 +72,7 @@ class MeshClient:
         try:
             ready, listing = await self._get("/readyz"), await self._get("/strategies")
         except (httpx.HTTPError, TimeoutError) as error:
-            raise MeshUnreachable(
+            raise Unreachable(
                 f"the gateway at {self.url} is not up ({type(error).__name__}): start it, then run this command again"
             ) from error
         if listing.status_code in REFUSED_ALL:
@@ -113,12 +113,12 @@ class MeshClient:
         async with asyncio.timeout(READY_S):
             return await self._http.get(f"{self.url}{path}", headers=self._headers)
 
-    async def ask(self, body: bytes, *, budget_s: float) -> tuple[AnswerResponse, JsonValue, int]:
-        """Post a question; returns the answer, the plan if the gateway tells one, and the attempts that it took.
+    async def ask(self, body: bytes, *, budget_s: float) -> tuple[AnswerResponse, int]:
+        """Post a question; returns the answer, and the attempts that it took.
 
         Raises:
             NoAnswer: this question was refused, or failed.
-            MeshUnreachable: there is no gateway any more.
+            Unreachable: there is no gateway any more.
             BadRun: the gateway refuses every question.
         """
         busy = lost = 0
@@ -136,7 +136,7 @@ class MeshClient:
                     continue
                 if await self.alive():
                     raise NoAnswer(f"connection lost ({type(error).__name__})", attempts=attempts) from error
-                raise MeshUnreachable(
+                raise Unreachable(
                     f"the gateway at {self.url} is gone ({type(error).__name__}); what it answered is kept: run this "
                     "command again when it is back"
                 ) from error
@@ -144,7 +144,7 @@ class MeshClient:
                 await asyncio.sleep(_retry_after(headers))
                 busy += 1
                 continue
-            return (*self._read(status, content, attempts), attempts)
+            return self._read(status, content, attempts), attempts
 
     async def _post(self, body: bytes) -> tuple[int, httpx.Headers, bytes]:
         headers = self._headers | {"content-type": "application/json", "accept": "application/json"}
@@ -156,17 +156,15 @@ class MeshClient:
                     raise httpx.DecodingError("the reply is too long", request=reply.request)
             return reply.status_code, reply.headers, content
 
-    def _read(self, status: int, content: bytes, attempts: int) -> tuple[AnswerResponse, JsonValue]:
+    def _read(self, status: int, content: bytes, attempts: int) -> AnswerResponse:
         if status in REFUSED_ALL:
             raise BadRun(f"{self.url}/answer: HTTP {status} {_problem(content)}")
         if status != httpx.codes.OK:
             raise NoAnswer(f"HTTP {status} {_problem(content)}".strip(), attempts=attempts)
         try:
-            response = AnswerResponse.model_validate_json(content)
+            return AnswerResponse.model_validate_json(content)
         except ValidationError as error:
             raise NoAnswer(f"a reply with {error.error_count()} errors", attempts=attempts) from error
-        raw = _json(content)
-        return response, raw.get("plan") if isinstance(raw, dict) else None
 
 
 def _json(content: bytes) -> JsonValue:

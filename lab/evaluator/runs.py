@@ -286,7 +286,7 @@ async def judge_by_model(
     """Judge a run with a model, and keep the verdicts; those of an unfinished earlier judging are reused.
 
     Raises:
-        JudgeUnreachable: the model's server is gone.
+        Unreachable: the model's server is gone.
     """
     cache = await asyncio.to_thread(AppendLog, folder.path / "judge-cache.jsonl")
     try:

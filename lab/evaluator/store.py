@@ -31,7 +31,7 @@ Line = TypeVar("Line", bound=BaseModel)
 
 
 class Stored(BaseModel):
-    """Base of what is written: unknown fields of later versions are read over."""
+    """Base of what is written: unknown fields of other versions are read over."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -74,7 +74,6 @@ class Prediction(Stored):
     shown: tuple[Passage, ...] = ()
     support: float = 0.0
     classification: Classification | None = None
-    plan: JsonValue = None
     signals: dict[str, float] = Field(default_factory=dict)
     degraded: tuple[str, ...] = ()
     timings: dict[str, float] = Field(default_factory=dict)
@@ -224,12 +223,13 @@ def read_lines(path: Path, model: type[Line], on_bad: Callable[[str], None] = la
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Replace a file at once, so that a kill leaves the old one or the new one.
+    """Replace a file at once, in its folder, so that a kill leaves the old one or the new one.
 
     Raises:
-        WriteFailed: the disk took no more; the old file stays.
+        WriteFailed: the folder cannot be made, or the disk took no more; the old file stays.
     """
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
         files.write_whole(path, content)
     except OSError as error:
         raise WriteFailed(f"{path}: {error.strerror}") from error
@@ -285,10 +285,6 @@ class RunFolder:
             BadRun: it holds a run of other settings.
             WriteFailed: it cannot be made.
         """
-        try:
-            self.path.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise WriteFailed(f"{self.path}: {error.strerror}") from error
         earlier = self.info() if (self.path / RUN).exists() else None
         if earlier and earlier.settings != info.settings:
             keys = sorted({*earlier.settings, *info.settings})

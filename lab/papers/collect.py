@@ -15,7 +15,7 @@ from pathlib import Path
 
 from pydantic import Field
 
-from lab.evaluator.errors import BadRun, MeshUnreachable
+from lab.evaluator.errors import BadRun, Unreachable
 from lab.evaluator.store import AppendLog, Stored, read_lines
 from lab.papers.data import Benchmark, Text
 from proto.base import Readiness
@@ -115,7 +115,7 @@ class Collector:
         """Each question's further forms, from the file or, with `ask`, from the generator.
 
         Raises:
-            MeshUnreachable: the generator does not answer.
+            Unreachable: the generator does not answer.
         """
         both = (prompts.keywords, prompts.answer)
         texts = [part for prompt in both for part in (prompt.system, prompt.user.template)]
@@ -145,7 +145,7 @@ class Collector:
         await enhance(context, prompts, forms, Allowance(ALLOW_S))
         failed = [item for item in context.run.degraded if item.reason != "empty"]
         if failed:
-            raise MeshUnreachable(f"enhancement: {failed[0].stage}: {failed[0].reason} {failed[0].detail}")
+            raise Unreachable(f"enhancement: {failed[0].stage}: {failed[0].reason} {failed[0].detail}")
         return Enhancement(id=query, key=key, generator=self.mesh.llm.model, forms=forms)
 
     def description(self, enhanced: Mapping[str, Mapping[Form, str]]) -> str:
@@ -161,7 +161,7 @@ class Collector:
         """Each question's pool: all lists of all forms, and the re-scoring model's.
 
         Raises:
-            MeshUnreachable: a search or the re-scoring fell short, twice.
+            Unreachable: a search or the re-scoring fell short, twice.
         """
         forms_by_query = {
             query: {QUESTION: self.question(query), **enhanced.get(query, {})} for query in self.benchmark.questions
@@ -196,7 +196,7 @@ class Collector:
             if not run.degraded:
                 return retrieval.pool
             reasons = [f"{item.stage}: {item.reason} {item.detail}" for item in run.degraded]
-        raise MeshUnreachable("; ".join(reasons))
+        raise Unreachable("; ".join(reasons))
 
 
 def collection_name(documents: Mapping[str, Text]) -> str:
@@ -211,7 +211,7 @@ async def index(mesh: Mesh, name: str, documents: Mapping[str, Text], on_step: O
     """Make a collection of whole documents, cleaned as questions are; existing documents stay.
 
     Raises:
-        MeshUnreachable: the retriever does not take it.
+        Unreachable: the retriever does not take it.
         BadRun: it skips documents that hold text.
     """
     request = CreateCollection(chunked=False)
@@ -226,19 +226,19 @@ async def index(mesh: Mesh, name: str, documents: Mapping[str, Text], on_step: O
             on_step(len(batch.documents))
         return await info(mesh, name)
     except ServiceFailure as failure:
-        raise MeshUnreachable(f"indexing: {failure}") from failure
+        raise Unreachable(f"indexing: {failure}") from failure
 
 
 async def info(mesh: Mesh, name: str) -> CollectionInfo:
     """The retriever's description of a collection.
 
     Raises:
-        MeshUnreachable: the retriever does not answer, or has no such collection.
+        Unreachable: the retriever does not answer, or has no such collection.
     """
     try:
         reply = await mesh.retriever.request("GET", f"/collections/{name}", allow_s=ALLOW_S)
     except ServiceFailure as failure:
-        raise MeshUnreachable(f"collection {name}: {failure}") from failure
+        raise Unreachable(f"collection {name}: {failure}") from failure
     return CollectionInfo.model_validate_json(reply)
 
 
@@ -246,12 +246,12 @@ async def reranker_model(mesh: Mesh) -> str:
     """The model that re-scores.
 
     Raises:
-        MeshUnreachable: the reranker does not answer.
+        Unreachable: the reranker does not answer.
     """
     try:
         reply = await mesh.reranker.request("GET", "/readyz", allow_s=ALLOW_S)
     except ServiceFailure as failure:
-        raise MeshUnreachable(f"re-scoring: {failure}") from failure
+        raise Unreachable(f"re-scoring: {failure}") from failure
     return Readiness.model_validate_json(reply).model
 
 

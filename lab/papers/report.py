@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-import numpy as np
 from matplotlib.figure import Figure
 
 from lab.evaluator.report import files, markdown
-from lab.evaluator.report.pictures import Theme, in_themes, new_figure
-from lab.evaluator.report.tables import Table
+from lab.evaluator.report.pictures import Theme, in_themes, intervals, new_figure
+from lab.evaluator.report.tables import Table, signed
 from lab.evaluator.score import Estimate
 from lab.papers.measures import MAP, MEASURES, Floats, difference, mean, relative
 
@@ -116,19 +115,14 @@ def draw(ablation: Ablation, theme: Theme) -> Figure:
     steps = ablation.steps
     figure, axes = new_figure(theme, height=1.1 + 0.42 * len(steps))
     estimates = [mean(step.values[MAP]) for step in steps]
-    places = np.arange(len(steps))
-    values = np.array([item.value for item in estimates])
-    below = values - np.array([item.low for item in estimates])
-    above = np.array([item.high for item in estimates]) - values
-    axes.errorbar(values, places, xerr=[below, above], fmt="o", color=theme.line, elinewidth=1.6, capsize=3)
-    for place, item in zip(places, estimates, strict=True):
+    intervals(axes, [step.name for step in steps], estimates, theme)
+    for place, item in enumerate(estimates):
         axes.annotate(
             f"{item.value:.3f}", (item.value, place), (0, 6), textcoords="offset points", ha="center", fontsize=8,
             color=theme.ink,
         )  # fmt: skip
     single = float(ablation.best_single.values[MAP].mean())
     axes.axvline(single, color=theme.wrong, linewidth=1.0, linestyle=(0, (4, 3)))
-    axes.set_yticks(places, [step.name for step in steps], fontsize=8.5)
     axes.set_ylim(len(steps) - 0.5, -0.7)
     axes.set_title(f"{MAP} step by step; dashed: the best single list", loc="left", fontsize=10.5, color=theme.ink)
     return figure
@@ -138,14 +132,9 @@ def _rows(steps: Sequence[Step], best: Step, *, cumulative: bool = True) -> tupl
     rows = []
     for index, step in enumerate(steps):
         values = step.values[MAP]
-        gain = signed(difference(values, steps[index - 1].values[MAP])) if cumulative and index else ""
+        gain = signed(difference(values, steps[index - 1].values[MAP]), 4) if cumulative and index else ""
         numbers = (f"{float(step.values[name].mean()):.4f}" for name in MEASURES if name != MAP)
         over = "" if step is best else f"{relative(values, best.values[MAP]).value:+.1%}"
         own = mean(values)
         rows.append((step.name, f"{values.mean():.4f} [{own.low:.3f}, {own.high:.3f}]", *numbers, gain, over))
     return tuple(rows)
-
-
-def signed(estimate: Estimate) -> str:
-    """A difference with its interval."""
-    return f"{estimate.value:+.4f} [{estimate.low:+.4f}, {estimate.high:+.4f}]"

@@ -61,7 +61,7 @@ def write_folder(path: Path, files: dict[str, bytes]) -> None:
         _undo(path, staging)
         new.mkdir(parents=True)
         for name, content in files.items():
-            _write_synced(new / name, content)
+            write_whole(new / name, content)
         _sync_folder(new)
         if path.exists():
             path.rename(old)
@@ -88,13 +88,6 @@ def naming(path: Path, clean_up: Callable[[], object] = lambda: None) -> Iterato
         with contextlib.suppress(OSError):
             clean_up()
         raise WriteFailed(f"{path}: {error.strerror or error}") from error
-
-
-def _write_synced(path: Path, content: bytes) -> None:
-    with path.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
 
 
 def _sync_folder(path: Path) -> None:

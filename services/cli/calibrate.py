@@ -218,8 +218,7 @@ def _install(
     except ValidationError as error:
         fail(f"{to} is as it was, since the gateway would refuse this fit: {wrong(error)}", PROBLEM)
     content = json.dumps(heads, indent=1).encode() + b"\n"
-    with ends(problem=(OSError, WriteFailed)):
-        to.parent.mkdir(parents=True, exist_ok=True)
+    with ends(problem=(WriteFailed,)):
         write_whole(to, content)
     say(f"signals of the answer's head: {', '.join(fitted.answer['names']) or 'none, since all answers are alike'}")
     write(str(to))
@@ -236,21 +235,12 @@ def _draw(fitted: "Fitted", data: "Table", report: Path) -> None:
 
 def _ablate(data: "Table", report: Path) -> None:
     from lab.evaluator import ablation
+    from lab.evaluator.report import markdown
     from lab.evaluator.store import write_whole
 
-    score, rows = ablation.ablate(data)
-    text = ablation.markdown(score, rows)
-    report.mkdir(parents=True, exist_ok=True)
-    write_whole(report / ABLATION, text.encode())
-    cells = (
-        (
-            *(row.group, f"{row.lost.value:+.3f}", f"[{row.lost.low:+.3f}, {row.lost.high:+.3f}]"),
-            *(f"{row.nats:+.4f}", f"{row.alone:+.3f}"),
-        )
-        for row in rows
-    )
-    heads = ("signals", "lost without them", "95 %", "nats an answer", "alone")
-    show_table(heads, cells, caption=f"all signals: {score:+.3f}, held out")
+    table = ablation.table(*ablation.ablate(data))
+    write_whole(report / ABLATION, markdown.write("What each signal earns", (), [table], ()).encode())
+    show_table(table.head, table.rows, caption=table.note)
     write(str(report / ABLATION))
 
 

@@ -2,9 +2,8 @@
 
 import asyncio
 import json
-from codecs import getincrementaldecoder
+import re
 from collections.abc import AsyncIterator, Callable
-from io import IncrementalNewlineDecoder
 from typing import Any
 
 import httpx
@@ -113,11 +112,8 @@ async def events(chunks: AsyncIterator[bytes]) -> AsyncIterator[tuple[str, str]]
 
 
 async def _lines(chunks: AsyncIterator[bytes]) -> AsyncIterator[str]:
-    decoder = IncrementalNewlineDecoder(getincrementaldecoder("utf-8")("replace"), translate=True)
-    rest = ""
+    rest = b""
     async for chunk in chunks:
-        *lines, rest = (rest + decoder.decode(chunk)).split("\n")
+        *lines, rest = re.split(rb"\r\n|\n|\r(?!\n|\Z)", rest + chunk)
         for line in lines:
-            yield line
-    for line in (rest + decoder.decode(b"", final=True)).split("\n")[:-1]:
-        yield line
+            yield line.decode(errors="replace")

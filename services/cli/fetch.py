@@ -7,8 +7,8 @@ import httpx
 import typer
 from rich.progress import DownloadColumn, TimeRemainingColumn, TransferSpeedColumn
 
-from services.cli.console import err, fail, say, warn, write
-from services.cli.ending import PROBLEM, USAGE, ends
+from services.cli.console import err, fail, say, write
+from services.cli.ending import USAGE, ends
 from services.cli.progress import bar_of
 
 if TYPE_CHECKING:
@@ -27,7 +27,6 @@ def fetch(
         list[str] | None, typer.Option("--set", help="questions, questions-v5, task-3 or graph; questions by default.")
     ] = None,
     base: Annotated[str, typer.Option(help="A mirror's address, in place of the owner's.")] = "",
-    check: Annotated[bool, typer.Option("--check", help="Fetch nothing: check what is there.")] = False,
 ) -> None:
     """Fetch a benchmark's public files and check each by size and SHA-256; their licence is the owner's.
 
@@ -47,14 +46,6 @@ def fetch(
         fail(f"{benchmark} has no set {unknown[0]!r}; it has {', '.join(catalogue.sets)}", USAGE)
     say(f"{catalogue.name}: {catalogue.licence}", "dim")
     sources = {name: catalogue.sets[name] for name in names}
-    if check:
-        damaged = [name for source in sources.values() for name in fetching.missing(source, folder)]
-        for name in damaged:
-            warn(f"{folder / name}: missing, cut or not what is pinned")
-        if damaged:
-            raise typer.Exit(PROBLEM)
-        say("all files are whole", "dim")
-        return
     for name, source in sources.items():
         say(f"{name}: {source.summary}, {source.size / 1e9:.1f} GB", "dim")
         with ends(problem=(EvaluatorError,), again="the same command goes on from here"):

@@ -123,7 +123,7 @@ def write_questions(to: Path, count: int, seed: int, *, documents: bool = False)
     Raises:
         WriteFailed: it cannot be written.
     """
-    from lab.evaluator.report import files
+    from lab.evaluator.store import write_whole
     from lab.trainer.synthesise import questions as made_up
     from services.kg.settings import KgSettings
 
@@ -131,4 +131,4 @@ def write_questions(to: Path, count: int, seed: int, *, documents: bool = False)
     with err.status("making up questions"):
         lines = (made_up.of_documents if documents else made_up.generate)(count, seed)
         text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
-    files.write(to.parent, {to.name: text.encode()})
+    write_whole(to, text.encode())

@@ -29,10 +29,9 @@ from numpy.typing import NDArray
 
 from lab.evaluator.report import markdown
 from lab.evaluator.report.pictures import png
-from lab.evaluator.report.tables import Table
+from lab.evaluator.report.tables import Table, signed
 from lab.evaluator.score import Estimate
 from lab.papers.measures import difference, mean
-from lab.papers.report import signed
 from proto.collections import BM25, CreateCollection, Document, SearchRequest, SearchResponse
 from services.cli.progress import counted
 from services.gateway.steps.retrieve import CANDIDATES, POOL
@@ -218,7 +217,7 @@ def tables(name: str, hits: Hits, facts: Mapping[str, float]) -> Iterator[Table]
     yield Table(name, head, tuple(shares), note)
     for reranker in SCORERS:
         gains = (
-            (system, *(signed(difference(hits[reranker][depth], hits[system][depth])) for depth in DEPTHS))
+            (system, *(signed(difference(hits[reranker][depth], hits[system][depth]), 4) for depth in DEPTHS))
             for system in SYSTEMS
             if system not in SCORERS
         )

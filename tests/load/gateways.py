@@ -15,17 +15,15 @@ import random
 import shutil
 import sys
 import time
-from collections import Counter
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, field
 from typing import Any
 
 import httpx
 
 from tests.bench import common
-from tests.load.fake_generator import ANSWER
 from tests.load.restart import ready
 from tests.load.run import ports_of
+from tests.load.tally import REFUSED, Tally
 from tests.serving import process
 
 BUDGET_S = 30.0
@@ -41,31 +39,6 @@ QUESTION = {
     "strategy": "naive-rag",
     "every_answer": True,
 }
-
-
-@dataclass
-class Outcome:
-    """Questions by outcome; `answered` holds the second of the run in which each answer came."""
-
-    answered: list[float] = field(default_factory=list)
-    statuses: Counter[int] = field(default_factory=Counter)
-    tokens: int = 0
-    late: int = 0
-    slowest_s: float = 0.0
-    abstained: int = 0
-    without_retry_after: int = 0
-
-    def count(self, reply: httpx.Response, at: float, seconds: float) -> None:
-        self.statuses[reply.status_code] += 1
-        if reply.status_code == httpx.codes.OK:
-            answer = reply.json()
-            self.answered.append(at)
-            self.tokens += answer["usage"]["prompt_tokens"]
-            self.slowest_s = max(self.slowest_s, seconds)
-            self.late += seconds > BUDGET_S
-            self.abstained += answer["answer"] != ANSWER
-        elif reply.status_code == httpx.codes.TOO_MANY_REQUESTS:
-            self.without_retry_after += "retry-after" not in reply.headers
 
 
 @contextlib.asynccontextmanager
@@ -99,21 +72,25 @@ async def serving(count: int, prefill: float, *, store: bool) -> AsyncIterator[l
         yield roots
 
 
-async def flood(roots: list[str], rate: float, seconds: float) -> Outcome:
+async def flood(roots: list[str], rate: float, seconds: float) -> Tally:
     """An open loop: questions come at random moments, whether or not earlier ones are answered."""
-    outcome, draw, began = Outcome(), random.Random(7), time.monotonic()
+    draw, began = random.Random(7), time.monotonic()
+    tally = Tally(BUDGET_S, began=began)
 
     async def ask(http: httpx.AsyncClient) -> None:
         sent = time.monotonic()
         reply = await http.post(f"{draw.choice(roots)}/answer", json=QUESTION)
-        outcome.count(reply, time.monotonic() - began, time.monotonic() - sent)
+        if reply.status_code == httpx.codes.OK:
+            tally.answered(time.monotonic() - sent, reply.json())
+        else:
+            tally.refused(reply.status_code, own_form=reply.status_code != REFUSED or "retry-after" in reply.headers)
 
     limits = httpx.Limits(max_connections=2_000, max_keepalive_connections=100)
     async with httpx.AsyncClient(timeout=60, limits=limits, trust_env=False) as http, asyncio.TaskGroup() as group:
         while time.monotonic() - began < seconds:
             await asyncio.sleep(draw.expovariate(rate))
             group.create_task(ask(http))
-    return outcome
+    return tally
 
 
 async def main() -> None:
@@ -128,17 +105,17 @@ async def main() -> None:
         async with httpx.AsyncClient(timeout=60, trust_env=False) as http:
             usage: dict[str, Any] = (await http.post(f"{roots[0]}/answer", json=QUESTION)).json()["usage"]
         rate = args.prefill / usage["prompt_tokens"]
-        outcome = await flood(roots, args.times * rate, args.seconds)
-    within = sum(START_S <= at < args.seconds for at in outcome.answered)
+        tally = await flood(roots, args.times * rate, args.seconds)
+    within = sum(START_S <= at < args.seconds and outcome == "answers" for at, outcome in tally.moments)
     share = within / (args.seconds - START_S) / rate
     print(f"the engine answers {rate:.2f} a second; {args.gateways} gateways were asked {args.times:g} times as many")
-    print(f"answers to those that it can give: {share:.3f}; statuses {dict(outcome.statuses)}")
-    print(f"slowest {outcome.slowest_s:.1f} s; late {outcome.late}; abstentions {outcome.abstained}")
+    print(f"answers to those that it can give: {share:.3f}; statuses {dict(tally.statuses)}")
+    print(tally.report())
     faults = {
         "not within a tenth of the engine's capacity": abs(share - 1) > TOLERANCE,
-        "late, or without an answer for want of time": outcome.late + outcome.abstained > 0,
-        "refused without Retry-After": outcome.without_retry_after > 0,
-        "neither answered nor refused": bool(set(outcome.statuses) - {200, 429}),
+        "late, or without an answer for want of time": tally.useful < len(tally.seconds),
+        "refused without Retry-After": tally.misshapen > 0,
+        "neither answered nor refused": bool(tally.statuses.keys() - {200, REFUSED}),
     }
     sys.exit(common.failed(line for line, is_so in faults.items() if is_so))
 

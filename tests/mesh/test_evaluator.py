@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from lab.evaluator import runs
-from lab.evaluator.errors import BadRun, MeshUnreachable
+from lab.evaluator.errors import BadRun, Unreachable
 from lab.evaluator.report.summary import Summary, summarize
 from lab.evaluator.store import Prediction, RunFolder
 from tests.mesh.conftest import BAKERY, LIGHTHOUSE, Services
@@ -152,5 +152,5 @@ async def test_what_cannot_be_asked_is_named(services: Services, gateway: httpx.
             await runs.run(order(tmp_path), None, transport=Through(locked))
         progress = await runs.run(order(tmp_path, api_key="secret"), None, transport=Through(locked))
         assert progress.asked == 5
-    with pytest.raises(MeshUnreachable, match="is not up"):
+    with pytest.raises(Unreachable, match="is not up"):
         await runs.run(order(tmp_path, gateway_url="http://127.0.0.1:9"), None)

@@ -7,7 +7,7 @@ import asyncio
 import hashlib
 import json
 
-from lab.evaluator.errors import JudgeUnreachable
+from lab.evaluator.errors import Unreachable
 from lab.evaluator.judge import protocol
 from lab.evaluator.judge.verdict import Case, Outcome, Verdict
 from lab.evaluator.store import AppendLog, Stored, read_lines
@@ -66,12 +66,12 @@ class LlmJudge:
         """The name of the model that judges.
 
         Raises:
-            JudgeUnreachable: no server answers, or it serves nothing.
+            Unreachable: no server answers, or it serves nothing.
         """
         try:
             await self._llm.models(allow_s=self._allow_s)
         except ServiceFailure as failure:
-            raise JudgeUnreachable(f"the judge does not answer: {failure}") from failure
+            raise Unreachable(f"the judge does not answer: {failure}") from failure
         self._model = self._llm.model
         return self._model
 
@@ -79,7 +79,7 @@ class LlmJudge:
         """The verdict of protocol and model. A reply that is none counts as wrong, and is named.
 
         Raises:
-            JudgeUnreachable: the server is gone; verdicts so far are kept.
+            Unreachable: the server is gone; verdicts so far are kept.
         """
         if decided := protocol.decide(case):
             return decided
@@ -129,7 +129,7 @@ class LlmJudge:
                 if unfit:
                     return UNJUDGED
                 if tries == len(PAUSES_S):
-                    raise JudgeUnreachable(
+                    raise Unreachable(
                         f"the judge does not answer: {failure}; its verdicts so far are kept"
                     ) from failure
                 await asyncio.sleep(PAUSES_S[tries])

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from lab.evaluator.errors import BadRun, WriteFailed
+from lab.evaluator.errors import BadRun
 from lab.evaluator.report import markdown, pictures, tables
 from lab.evaluator.report.summary import Summary
 from lab.evaluator.report.tables import Table
@@ -138,10 +138,6 @@ def write(folder: Path, files: Mapping[str, bytes]) -> list[Path]:
     Raises:
         WriteFailed: the disk took no more.
     """
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise WriteFailed(f"{folder}: {error.strerror}") from error
     for name, content in files.items():
         write_whole(folder / name, content)
     return [folder / name for name in files if not name.endswith(".png")]

@@ -1,7 +1,7 @@
 """The pictures of a report, drawn for light and for dark pages."""
 
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from lab.evaluator.report.summary import LIMIT_S, SLICES, Summary
-from lab.evaluator.score import Scores
+from lab.evaluator.score import OUTCOMES, Estimate, Scores
 
 DPI = 144
 WIDTH = 7.2
@@ -36,6 +36,8 @@ DARK = Theme("#12161f", "#e4e8f0", "#2d3546", "#4fbf93", "#4a5263", "#e07a62", "
 THEMES = (LIGHT, DARK)
 
 Draw = Callable[[Summary, Theme], Figure]
+# Its name, its place on the axis, and what it shows.
+Bar = tuple[str, float, Scores]
 
 
 def draw_all(summary: Summary) -> dict[str, bytes]:
@@ -66,36 +68,40 @@ def outcomes(summary: Summary, theme: Theme) -> Figure:
     rows = [(title if not index else "", *item) for title, items in groups for index, item in enumerate(items)]
     title = "Right, missing and wrong; CRAG score at the right"
     figure, axes = new_figure(theme, height=0.9 + 0.3 * len(rows) + 0.16 * len(groups), title=title)
-    place, ticks, labels = 0.0, [], []
+    place = 0.0
+    bars: list[Bar] = []
     for index, (heading, name, item) in enumerate(rows):
         place += 0.6 if heading and index else 0.0
-        left = 0.0
-        for share, colour in (
-            (item.accuracy.value, theme.right),
-            (item.missing_rate.value, theme.missing),
-            (item.hallucination.value, theme.wrong),
-        ):
-            axes.barh(place, share, left=left, color=colour, height=0.72, edgecolor=theme.ground, linewidth=0.8)
-            left += share
-        axes.text(1.015, place, f"{item.score.value:+.2f}", va="center", fontsize=8.5, color=theme.ink)
-        ticks.append(place)
-        labels.append(f"{name[:34]}  ({item.questions})")
+        bars.append((f"{name[:34]}  ({item.questions})", place, item))
         place += 1.0
-    axes.set_yticks(ticks, labels, fontsize=8.5)
-    axes.invert_yaxis()
-    axes.set_xlim(0, 1)
-    axes.xaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
-    axes.grid(visible=False)
-    colours = (("right", theme.right), ("missing", theme.missing), ("wrong", theme.wrong))
+    stack_outcomes(figure, [(axes, bars)], theme)
+    return figure
+
+
+def stack_outcomes(figure: Figure, panels: Iterable[tuple[Axes, Sequence[Bar]]], theme: Theme) -> None:
+    """Draw shares of right, missing and wrong as stacked bars, with the CRAG score beside each."""
+    colours = dict(zip(OUTCOMES, (theme.right, theme.missing, theme.wrong), strict=True))
+    for axes, bars in panels:
+        for _, place, item in bars:
+            left = 0.0
+            shares = (item.accuracy.value, item.missing_rate.value, item.hallucination.value)
+            for share, colour in zip(shares, colours.values(), strict=True):
+                axes.barh(place, share, left=left, color=colour, height=0.72, edgecolor=theme.ground, linewidth=0.8)
+                left += share
+            axes.text(1.015, place, f"{item.score.value:+.2f}", va="center", fontsize=8.5, color=theme.ink)
+        axes.set_yticks([place for _, place, _ in bars], [name for name, _, _ in bars], fontsize=8.5)
+        axes.invert_yaxis()
+        axes.set_xlim(0, 1)
+        axes.xaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
+        axes.grid(visible=False)
     figure.legend(
-        handles=[Patch(color=colour, label=name) for name, colour in colours],
+        handles=[Patch(color=colour, label=name) for name, colour in colours.items()],
         loc="outside lower right",
         ncols=3,
         frameon=False,
         fontsize=8.5,
         labelcolor=theme.ink,
     )
-    return figure
 
 
 def risk_coverage(summary: Summary, theme: Theme) -> Figure:
@@ -167,15 +173,19 @@ PICTURES: dict[str, tuple[Draw, Callable[[Summary], bool]]] = {
 def compare_scores(names: Sequence[str], rows: Sequence[Scores], theme: Theme) -> Figure:
     """Scores of several runs with their intervals."""
     figure, axes = new_figure(theme, height=1.0 + 0.42 * len(rows), title="CRAG score, 95 % interval")
-    places = np.arange(len(rows))
-    values = np.array([item.score.value for item in rows])
-    below = values - np.array([item.score.low for item in rows])
-    above = np.array([item.score.high for item in rows]) - values
-    axes.errorbar(values, places, xerr=[below, above], fmt="o", color=theme.line, elinewidth=1.6, capsize=3)
+    intervals(axes, [name[:40] for name in names], [item.score for item in rows], theme)
     axes.axvline(0, color=theme.ink, linewidth=0.8)
-    axes.set_yticks(places, [name[:40] for name in names], fontsize=8.5)
-    axes.set_ylim(len(rows) - 0.5, -0.5)
     return figure
+
+
+def intervals(axes: Axes, names: Sequence[str], estimates: Sequence[Estimate], theme: Theme) -> None:
+    """Draw values with their intervals, one below the other, by name."""
+    values, low, high = np.array([(item.value, item.low, item.high) for item in estimates]).T
+    places = range(len(names))
+    ends = [values - low, high - values]
+    axes.errorbar(values, places, xerr=ends, fmt="o", color=theme.line, elinewidth=1.6, capsize=3)
+    axes.set_yticks(places, names, fontsize=8.5)
+    axes.set_ylim(len(names) - 0.5, -0.5)
 
 
 def new_figure(theme: Theme, *, height: float, title: str = "") -> tuple[Figure, Axes]:

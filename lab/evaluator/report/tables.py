@@ -20,8 +20,8 @@ class Table:
     note: str = ""
 
 
-def signed(estimate: Estimate) -> str:
-    return f"{estimate.value:+.3f} [{estimate.low:+.3f}, {estimate.high:+.3f}]"
+def signed(estimate: Estimate, digits: int = 3) -> str:
+    return f"{estimate.value:+.{digits}f} [{estimate.low:+.{digits}f}, {estimate.high:+.{digits}f}]"
 
 
 def share(estimate: Estimate) -> str:

@@ -10,12 +10,11 @@ from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
-from matplotlib.patches import Patch
 
 from lab.evaluator.report import files, markdown, pictures
 from lab.evaluator.report.pictures import Theme
 from lab.evaluator.report.tables import Table, signed
-from lab.evaluator.score import OUTCOMES, Difference, Scores, difference, scores
+from lab.evaluator.score import Difference, Scores, difference, scores
 from tests.bench.system.stages import STAGES
 
 OURS = "adaptive"
@@ -148,28 +147,10 @@ def picture(results: Results, theme: Theme) -> Figure:
     panels = figure.subplots(rows, columns, squeeze=False)
     for axes in panels.flat[len(results) :]:
         axes.set_visible(False)
-    colours = dict(zip(OUTCOMES, (theme.right, theme.missing, theme.wrong), strict=True))
+    used = []
     for axes, (name, systems) in zip(panels.flat, results.items(), strict=False):
         pictures.dress(axes, theme)
         axes.set_title(name, loc="left", fontsize=10, color=theme.ink)
-        axes.set_yticks(range(len(systems)), list(systems), fontsize=8)
-        axes.set_ylim(len(systems) - 0.5, -0.5)
-        axes.set_xlim(0, 1)
-        axes.grid(visible=False)
-        axes.xaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
-        for place, item in enumerate(systems.values()):
-            scores, left = item.scores, 0.0
-            shares = (scores.accuracy.value, scores.missing_rate.value, scores.hallucination.value)
-            for outcome, share in zip(OUTCOMES, shares, strict=True):
-                axes.barh(place, share, left=left, color=colours[outcome], height=0.72)
-                left += share
-            axes.text(1.02, place, f"{scores.score.value:+.2f}", va="center", fontsize=8, color=theme.ink)
-    figure.legend(
-        handles=[Patch(color=colour, label=name) for name, colour in colours.items()],
-        loc="outside lower center",
-        ncols=len(colours),
-        frameon=False,
-        fontsize=8.5,
-        labelcolor=theme.ink,
-    )
+        used.append((axes, [(system, place, item.scores) for place, (system, item) in enumerate(systems.items())]))
+    pictures.stack_outcomes(figure, used, theme)
     return figure

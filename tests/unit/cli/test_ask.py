@@ -70,7 +70,7 @@ async def chunked(*chunks: bytes) -> AsyncIterator[bytes]:
 @pytest.mark.parametrize("size", [1, 7, 1000])
 async def test_events_are_read_however_they_are_cut(newline: str, size: int) -> None:
     stream = newline.join(
-        [": hello", "event: stage", "data: {a", "data:b\u2028\u0085}", "id: 1", "", "data: x", "", ""]
+        [": hello", "event: stage", "data: {a", "data:b\u2028\u0085}", "id: 1", "", "data: x", "", ": bye"]
     )
     content = stream.encode()
     chunks = [content[at : at + size] for at in range(0, len(content), size)]

@@ -96,15 +96,6 @@ def test_every_packing_holds_the_same_questions(tmp_path: Path, name: str) -> No
         AnswerRequest.model_validate(item.body)
 
 
-def test_parts_are_read_as_one(tmp_path: Path) -> None:
-    whole = tarred("w:bz2")
-    for index in range(12):
-        size = len(whole) // 11
-        (tmp_path / f"t.tar.bz2.part{index + 1}").write_bytes(whole[index * size : (index + 1) * size])
-    items, _ = read(tmp_path / "t.tar.bz2.part1")
-    assert len(items) == 3
-
-
 def test_damaged_lines_are_named_and_skipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(data, "MAX_RECORD_BYTES", 500)
     lines = [

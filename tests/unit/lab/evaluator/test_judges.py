@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from lab.evaluator import runs
-from lab.evaluator.errors import BadRun, JudgeUnreachable
+from lab.evaluator.errors import BadRun, Unreachable
 from lab.evaluator.judge import llm as llm_judge
 from lab.evaluator.judging import agreement, by_rules
 from lab.evaluator.store import Judgement, RunFolder
@@ -94,7 +94,7 @@ async def test_verdicts_are_kept_and_not_asked_for_again(run: RunFolder) -> None
 async def test_a_judge_that_goes_away_keeps_what_it_said(run: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(llm_judge, "PAUSES_S", (0.0,))
     replies: Iterator[str | int] = chain(["correct"], repeat(503))
-    with pytest.raises(JudgeUnreachable, match="verdicts so far are kept"):
+    with pytest.raises(Unreachable, match="verdicts so far are kept"):
         await judged(run, Model(lambda _: next(replies)))
     rest = Model(lambda _: "incorrect")
     found = await judged(run, rest)

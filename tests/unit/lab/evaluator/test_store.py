@@ -29,10 +29,11 @@ def test_a_torn_line_is_cut_off_and_written_again(tmp_path: Path) -> None:
     assert path.read_bytes() == whole
 
 
-def test_a_damaged_line_is_named_and_the_others_are_read(tmp_path: Path) -> None:
+def test_a_damaged_line_is_named_and_the_others_are_read_whatever_their_version(tmp_path: Path) -> None:
     path = tmp_path / "p.jsonl"
     good = line("one").model_dump_json()
-    path.write_text(f'{good}\n{{"id": 3\n\n{good.replace("one", "two")}\n')
+    earlier = good.replace('"one"', '"two", "plan": {"steps": ["web"]}')
+    path.write_text(f'{good}\n{{"id": 3\n\n{earlier}\n')
     bad: list[str] = []
     assert [item.id for item in read_lines(path, Prediction, bad.append)] == ["one", "two"]
     assert len(bad) == 1

@@ -9,7 +9,7 @@ import httpx
 import pytest
 from pydantic import TypeAdapter
 
-from lab.evaluator.errors import MeshUnreachable
+from lab.evaluator.errors import Unreachable
 from lab.evaluator.store import read_lines
 from lab.papers.collect import ENHANCEMENTS, LISTS, Collector, Enhancement, StoredPool, collection_name, reranker_model
 from lab.papers.data import Benchmark, Text
@@ -63,7 +63,7 @@ async def test_what_was_written_is_not_asked_for_again(collector: Collector, cor
 
 async def test_a_generator_that_fails_stops_it_and_leaves_what_there_is(collector: Collector, corner: Corner) -> None:
     corner.faults["generator"].fault = "500"
-    with pytest.raises(MeshUnreachable, match="enhancement"):
+    with pytest.raises(Unreachable, match="enhancement"):
         await collector.enhanced(Prompts.read(), ask=True, concurrency=1, on_step=lambda _: None)
     assert list(read_lines(collector.folder / ENHANCEMENTS, Enhancement)) == []
 
@@ -118,7 +118,7 @@ async def test_the_reranker_names_its_model() -> None:
         status = 200
         assert await reranker_model(Mesh.connect(settings, http)) == "fake/words"
         status = 503
-        with pytest.raises(MeshUnreachable, match="re-scoring"):
+        with pytest.raises(Unreachable, match="re-scoring"):
             await reranker_model(Mesh.connect(settings, http))
 
 
@@ -136,6 +136,6 @@ async def test_what_falls_short_is_tried_again_and_never_kept(collector: Collect
     assert len(await collector.pools({}, Prompts.read(), lambda _: None)) == 2
     corner.faults["reranker"].fault = "500"
     (collector.folder / LISTS).unlink()
-    with pytest.raises(MeshUnreachable, match="reranker"):
+    with pytest.raises(Unreachable, match="reranker"):
         await collector.pools({}, Prompts.read(), lambda _: None)
     assert list(read_lines(collector.folder / LISTS, StoredPool)) == []

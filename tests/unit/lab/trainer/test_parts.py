@@ -162,7 +162,7 @@ def test_what_a_kill_put_aside_comes_back(tmp_path: Path, monkeypatch: pytest.Mo
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patched:
-        patched.setattr(files, "_write_synced", full)
+        patched.setattr(files, "write_whole", full)
         with pytest.raises(WriteFailed, match="No space left"):
             files.write_folder(folder, {adapter.CONFIG: b"3"})
     assert (folder / adapter.CONFIG).read_bytes() == b"1"

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from lab.trainer import adapter, card, checkpoint, files, run, sft
+from lab.trainer import adapter, card, checkpoint, run, sft
 from lab.trainer.checkpoint import Point
 from lab.trainer.dataset import Example
 from lab.trainer.errors import BadCheckpoint, BadDataset, BadModel, Diverged, WriteFailed
@@ -19,6 +19,7 @@ from lab.trainer.model import adapt, load, set_weights, weights
 from lab.trainer.run import CHECKPOINTS, Progress
 from lab.trainer.score import Scores
 from lab.trainer.sft import Result
+from services.kit import files
 from tests.unit.lab.trainer.conftest import Fresh
 from tests.unit.lab.trainer.tiny import NAME, examples, recipe, save_model
 
@@ -148,7 +149,7 @@ def test_a_damaged_checkpoint_is_passed_over(fresh: Fresh, copy: Path, whole: Ru
 def test_a_full_disk_says_so_and_leaves_the_last_checkpoint(
     fresh: Fresh, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    count, real = itertools.count(1), files._write_synced
+    count, real = itertools.count(1), files.write_whole
 
     def full(path: Path, content: bytes) -> None:
         if next(count) > 3:
@@ -157,7 +158,7 @@ def test_a_full_disk_says_so_and_leaves_the_last_checkpoint(
             raise OSError(28, "No space left on device")
         real(path, content)
 
-    monkeypatch.setattr("lab.trainer.files._write_synced", full)
+    monkeypatch.setattr("lab.trainer.files.write_whole", full)
     with pytest.raises(WriteFailed, match="No space left on device"):
         sft.train(fresh(), FEW, recipe(checkpoint_steps=1), tmp_path)
     folder = tmp_path / CHECKPOINTS
