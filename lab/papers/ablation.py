@@ -12,7 +12,7 @@ from lab.papers.report import Ablation, Step
 from lab.papers.tune import Objective, Scored, coordinate_search
 from proto.collections import BM25
 from services.gateway.papers.candidates import Listing, Pool, Role
-from services.gateway.papers.ensemble import NORMALISATIONS, normalised, rank
+from services.gateway.papers.ensemble import normalised, rank
 from services.gateway.papers.query_forms import QUESTION, Form
 from services.gateway.papers.weights import ANY_ENCODER, EQUAL, RESCORER, Weights
 
@@ -56,26 +56,21 @@ def columns(pools: Pools) -> list[Column]:
 
 
 def tune(pools: Pools, benchmark: Benchmark, ids: Sequence[str], *, tuned_on: str) -> Choice:
-    """The normalisation and the weights that rank these questions best."""
+    """The weights that rank these questions best."""
     lists = columns(pools)
-    optima = {}
-    for how in NORMALISATIONS:
-        scored: dict[str, Scored] = {}
-        for query in ids:
-            pool = pools[query]
-            scores = {Column.of(listing): normalised(listing, how) for listing in pool.lists}
-            features = np.array(
-                [[scores.get(column, {}).get(name, 0.0) for column in lists] for name in pool.candidates]
-            ).reshape(len(pool.candidates), len(lists))
-            scored[query] = list(pool.candidates), features
-        optima[how] = coordinate_search(Objective(scored, benchmark.qrels), len(lists))
-    # Of equal ones the first, which is the simplest.
-    best = max(NORMALISATIONS, key=lambda how: optima[how][1])
-    weights, value = optima[best]
+    scored: dict[str, Scored] = {}
+    for query in ids:
+        pool = pools[query]
+        scores = {Column.of(listing): normalised(listing) for listing in pool.lists}
+        features = np.array(
+            [[scores.get(column, {}).get(name, 0.0) for column in lists] for name in pool.candidates]
+        ).reshape(len(pool.candidates), len(lists))
+        scored[query] = list(pool.candidates), features
+    weights, value = coordinate_search(Objective(scored, benchmark.qrels), len(lists))
     rows: dict[str, dict[str, float]] = {}
     for column, weight in zip(lists, weights, strict=True):
         rows.setdefault(column.row, {})[column.form] = round(float(weight), DIGITS)
-    return Choice(Weights(normalise=best, weights=_with_any(rows), tuned_on=tuned_on), value)
+    return Choice(Weights(weights=_with_any(rows), tuned_on=tuned_on), value)
 
 
 def rankings(pools: Pools, weights: Weights, keep: Keep = lambda _: True) -> dict[str, list[str]]:
@@ -172,7 +167,7 @@ def _halves(
 
 
 def _weights(lists: Sequence[Column], choices: Mapping[str, Choice]) -> Table:
-    rows = [("normalisation", *(choice.weights.normalise for choice in choices.values()))]
+    rows = []
     for column in lists:
         cells = (f"{choice.weights.of(column.source, column.form, column.role):g}" for choice in choices.values())
         rows.append((str(column), *cells))

@@ -13,6 +13,7 @@ from services.gateway.mesh import Mesh
 from services.gateway.papers.candidates import Pool
 from services.gateway.papers.enhance import Prompts
 from services.gateway.settings import GatewaySettings
+from services.kit.errors import ServiceFailure
 from services.kit.precision import has_torch
 from services.kit.telemetry import configure_logging
 from services.reranker.app import create_app as create_reranker
@@ -54,9 +55,12 @@ async def collected(
         reranker = await collect.reranker_model(mesh)
         models = {"reranker": reranker, **fingerprints}
         collector = collect.Collector(benchmark, mesh, settings, folder, info, models)
-        if enhance and not (await mesh.ready(allow_s=2.0))["generator"]:
-            warn("the generator does not answer: only enhancements that the folder holds are used")
-            enhance = False
+        if enhance:
+            try:
+                await mesh.llm.models(allow_s=2.0)
+            except ServiceFailure:
+                warn("the generator does not answer: only enhancements that the folder holds are used")
+                enhance = False
         with steps("enhancing", questions) as step:
             enhanced = await collector.enhanced(prompts, ask=enhance, concurrency=concurrency, on_step=step)
         with steps("searching and re-scoring", questions) as step:

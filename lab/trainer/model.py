@@ -82,7 +82,7 @@ def number_format(model: str, *, threads: int = 0) -> tuple[torch.device, torch.
     """The device and the number format that a model trains in, and why.
 
     On a GPU bf16, which keeps the range of fp32, or fp16 where it computes no bf16 itself, as a T4 does not (torch
-    would emulate it); on a CPU bf16 where a short measurement says that it pays, else fp32.
+    would emulate it); on a CPU bf16 where it has the instructions, else fp32.
     """
     choice = choose_precision(model=model, threads=threads)
     device = torch.device(choice.device)

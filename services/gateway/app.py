@@ -21,7 +21,7 @@ from services.gateway.collections import router as collections
 from services.gateway.documents import router as documents
 from services.gateway.errors import OwnForms
 from services.gateway.feedback import Feedback
-from services.gateway.health import Health, Services, answers_without
+from services.gateway.health import Health, Services
 from services.gateway.keys import KeyRing
 from services.gateway.mcp.door import PATH, McpDoor
 from services.gateway.mesh import Mesh
@@ -42,8 +42,6 @@ from services.kit.concurrency import beside
 from services.kit.telemetry import Metrics, log
 
 EVENT_STREAM = "text/event-stream"
-# A probe answers within its orchestrator's patience, however long a service hangs.
-READY_S = 0.8
 EVENT_NAMES: dict[type[Event], str] = {StageEvent: "stage", AnswerResponse: "answer", Problem: "problem"}
 
 
@@ -121,13 +119,14 @@ async def get_services(state: Given) -> Services:
 
 async def _ready(state: State) -> Readiness:
     """The gateway is ready once it has started: it answers, degraded, without its services, and says which are away."""
-    mesh, settings = state["mesh"], state["settings"]
-    dependencies = await mesh.ready(allow_s=READY_S)
-    details = (
-        answers_without(name for name, ready in dependencies.items() if not ready),
-        mesh.weighing(settings).detail,
+    gateway, *others = (await state["health"].services()).services
+    details = (gateway.detail, state["mesh"].weighing(state["settings"]).detail)
+    return Readiness(
+        ready=True,
+        service="gateway",
+        detail="; ".join(filter(None, details)),
+        dependencies={service.name: service.ready for service in others},
     )
-    return Readiness(ready=True, service="gateway", detail="; ".join(filter(None, details)), dependencies=dependencies)
 
 
 def create_app(
@@ -195,7 +194,7 @@ def create_app(
             if settings.mcp:
                 await stack.enter_async_context(door.open(state))
             if settings.warm_up_s:
-                await warm_up(state, ready_s=READY_S)
+                await warm_up(state)
             if detail := mesh.weighing(settings).detail:
                 log.warning("confidence", detail=detail)
             yield state

@@ -1,4 +1,4 @@
-"""The state of the services, for people: `GET /services`.
+"""The state of the services: `GET /services` for people, `GET /readyz` for orchestrators.
 
 All are probed side by side, within a short time, past the circuit breakers: a probe neither waits for a dead service
 nor counts against it. Callers within a second share one round of probes.
@@ -7,7 +7,6 @@ nor counts against it. Callers within a second share one round of probes.
 import asyncio
 import re
 import time
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import httpx
@@ -22,7 +21,8 @@ from services.kit.client import ServiceClient
 from services.kit.concurrency import all_of
 from services.kit.llm import Model, Models
 
-# A service that needs longer is as good as gone to a caller with a budget.
+# A service that needs longer is as good as gone to a caller with a budget, and an orchestrator's probe of the gateway
+# must be answered, however long a service hangs.
 PROBE_S = 0.8
 # Greatest age of the probes' results.
 FRESH_S = 1.0
@@ -116,11 +116,12 @@ class Health:
         return self._mesh.calibration.health(base, adapter, settings.caution)
 
     def _gateway(self, others: tuple[ServiceHealth, ...]) -> ServiceHealth:
+        missing = ", ".join(service.name for service in others if not service.ready)
         return ServiceHealth(
             name="gateway",
             ready=True,
             reachable=True,
-            detail=answers_without(service.name for service in others if not service.ready),
+            detail=f"answers without: {missing}" if missing else "",
             in_flight=self._admission.in_flight,
             limit=self._admission.limit,
             answered_ms=0,
@@ -172,12 +173,6 @@ class Health:
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             refused = isinstance(error, httpx.ConnectError)
             return _Reply(None, error="no connection" if refused else f"no answer: {type(error).__name__}")
-
-
-def answers_without(missing: Iterable[str]) -> str:
-    """The gateway's message about missing services; empty when none is."""
-    names = ", ".join(missing)
-    return f"answers without: {names}" if names else ""
 
 
 def _health(target: ServiceClient, readiness: Readiness, metrics: _Reply, began: float) -> ServiceHealth:

@@ -245,9 +245,3 @@ class Mesh:
         if self.searcher is None:
             raise ServiceUnavailable("searcher", "none is configured: CRAGMESH_SEARCHER_URL")
         return await self.searcher.call("/search", request, WebSearchResponse, allow_s=allow_s)
-
-    async def ready(self, *, allow_s: float) -> dict[str, bool]:
-        """Readiness of each service and the generator, probed side by side and past the breakers."""
-        paths = {**dict.fromkeys(self.services, "/readyz"), self.generator: "/v1/models"}
-        ready = await all_of(target.answers(path, allow_s=allow_s) for target, path in paths.items())
-        return {target.name: ok for target, ok in zip(paths, ready, strict=True)}

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from proto.answer import MIN_BUDGET_S, AnswerRequest, SearchResult
 from services.gateway.answering import answer
 from services.gateway.asking import State
+from services.gateway.health import PROBE_S
 from services.gateway.strategies import STRATEGIES
 from services.kit.telemetry import Metrics, log
 
@@ -18,14 +19,13 @@ QUESTION = "when was the light at Port Ansel first lit?"
 PARAGRAPHS = 8
 
 
-async def warm_up(state: State, *, ready_s: float) -> None:
-    """Answer one question if all services report within `ready_s` that they are ready; a failure is logged."""
+async def warm_up(state: State) -> None:
+    """Answer one question if all services are ready; a failure is logged."""
     settings = state["settings"]
     budget_s = max(MIN_BUDGET_S, settings.warm_up_s)
     try:
-        async with asyncio.timeout(budget_s + ready_s):
-            missing = [name for name, ready in (await state["mesh"].ready(allow_s=ready_s)).items() if not ready]
-            if missing:
+        async with asyncio.timeout(budget_s + PROBE_S):
+            if missing := [one.name for one in (await state["health"].services()).services if not one.ready]:
                 log.info("no warm-up", missing=missing)
                 return
             # Metrics of its own: it is no caller's question.

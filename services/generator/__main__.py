@@ -40,7 +40,6 @@ def environment(
 
 @app.command()
 def prepare(
-    verify: Annotated[bool, typer.Option("--verify", help="Compare checksums too, not only sizes.")] = False,
     int8: Annotated[
         str | None, typer.Option("--int8", metavar="MODEL", help="Only make int8 weights of a model that is there.")
     ] = None,
@@ -50,7 +49,7 @@ def prepare(
     anew: Annotated[bool, typer.Option("--anew", help="Let CRAGMESH_MODEL=auto choose again.")] = False,
 ) -> None:
     """Have the embedded model that CRAGMESH_MODEL names ready; or the int8 weights of a model of one's own."""
-    preparation = Preparation(GeneratorSettings(), Reporter(), verify=verify, original=original)
+    preparation = Preparation(GeneratorSettings(), Reporter(), original=original)
     if int8 is None:
         preparation.embedded(anew=anew)
     else:

@@ -7,7 +7,6 @@ import json
 import os
 import re
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -28,8 +27,6 @@ LIMITS = {"memory.max": "memory.current", "memory/memory.limit_in_bytes": "memor
 PROMPT_TOKENS, PROMPT_S = 400, 7.0
 # How long a slow CPU may take to read the passages of a question, and how many tokens of them are always shown.
 CONTEXT_S, LEAST_CONTEXT_TOKENS = 12.0, 400
-# A size that could not be had is not asked for again so long, unless somebody says so.
-RETRY_AFTER = timedelta(days=1)
 # Of the server and the engine without a model: interpreters, libraries, tokenizers, buffers. Measured, as what follows.
 PROGRAMS_BYTES = 1_900_000_000
 OTHERS_CACHE_GIB = 0.5
@@ -44,8 +41,6 @@ class Choice(BaseModel):
 
     Args:
         pace: seconds that a token takes for each weight, as measured; 0 where nothing had to be measured.
-        wanted: the size that fits and could not be prepared; empty where nothing went wrong.
-        failed_at: when that was; the larger one is left alone for `RETRY_AFTER`.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -54,13 +49,6 @@ class Choice(BaseModel):
     reason: str
     machine: str
     pace: float = Field(0.0, ge=0)
-    wanted: str = ""
-    failed_at: datetime | None = None
-
-    @property
-    def stands(self) -> bool:
-        """Whether nothing larger is to be tried now."""
-        return not self.wanted or (self.failed_at is not None and datetime.now(UTC) - self.failed_at < RETRY_AFTER)
 
 
 def embedded(settings: GeneratorSettings) -> tuple[str, str]:
@@ -102,7 +90,7 @@ def context_tokens(settings: GeneratorSettings, size: Size) -> int:
 
 
 def read_choice(settings: GeneratorSettings) -> Choice | None:
-    """What `auto` took last; None where it has not, or where what it took is not known any more."""
+    """What `auto` took last; None where it has not, or where another version wrote it or knew that size."""
     try:
         choice = Choice.model_validate_json((settings.models_dir / CHOICE).read_bytes())
     except (OSError, ValidationError):
@@ -117,7 +105,7 @@ def choose(settings: GeneratorSettings, measure: Callable[[], float], *, anew: b
         measure: the pace of this machine; called only where more than the smallest fits.
     """
     machine, last = _machine(settings), read_choice(settings)
-    if last and last.machine == machine and last.stands and not anew:
+    if last and last.machine == machine and not anew:
         return last
     size, reason, pace = _largest(settings, measure)
     return _write(settings, Choice(size=size.name, reason=reason, machine=machine, pace=pace))
@@ -126,20 +114,14 @@ def choose(settings: GeneratorSettings, measure: Callable[[], float], *, anew: b
 def smaller(settings: GeneratorSettings, choice: Choice, problem: str) -> Choice | None:
     """Take the next smaller size, since this one cannot be prepared, and write it down; None where there is none.
 
-    Without a network each try costs its time: the larger one is tried again after a day, or with `prepare --anew`.
+    Without a network each try costs its time: the larger one is tried again with `prepare --anew`.
     """
     names = list(SIZES)
     at = names.index(choice.size)
     if not at:
         return None
-    failed_at = datetime.now(UTC)
-    reason = (
-        f"{choice.size} cannot be prepared: {problem}; it is tried again from {failed_at + RETRY_AFTER:%Y-%m-%d %H:%M} "
-        "UTC, or with `python -m services.generator prepare --anew`"
-    )
-    wanted = choice.wanted or choice.size
-    change = {"size": names[at - 1], "reason": reason, "wanted": wanted, "failed_at": failed_at}
-    return _write(settings, choice.model_copy(update=change))
+    reason = f"{choice.size} cannot be prepared: {problem}; `python -m services.generator prepare --anew` tries again"
+    return _write(settings, choice.model_copy(update={"size": names[at - 1], "reason": reason}))
 
 
 def _write(settings: GeneratorSettings, choice: Choice) -> Choice:

@@ -13,13 +13,13 @@ CHUNK_BYTES = 1 << 20
 
 
 class ManifestFile(BaseModel):
-    """One file of a model: its name within the folder, its size in bytes, its checksum in hexadecimal."""
+    """One file of a model: its name within the folder, its size in bytes."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    # Earlier manifests have a checksum too.
+    model_config = ConfigDict(frozen=True, extra="ignore")
 
     name: str = Field(pattern=r"^[^/\x00]+$")
     size: int = Field(ge=0)
-    sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
 
 
 class Manifest(BaseModel):
@@ -42,10 +42,10 @@ def sha256(path: Path, advance: Callable[[int], None]) -> str:
     return digest.hexdigest()
 
 
-def write_manifest(folder: Path, source: str, source_sha256: str, advance: Callable[[int], None]) -> None:
+def write_manifest(folder: Path, source: str, source_sha256: str) -> None:
     """Describe every file of a folder in its manifest, which is written last."""
     files = tuple(
-        ManifestFile(name=path.name, size=path.stat().st_size, sha256=sha256(path, advance))
+        ManifestFile(name=path.name, size=path.stat().st_size)
         for path in sorted(folder.iterdir())
         if path.is_file() and path.name != MANIFEST
     )
@@ -71,12 +71,3 @@ def problems(folder: Path, manifest: Manifest) -> list[str]:
         elif (size := path.stat().st_size) != expected.size:
             damages.append(f"{expected.name} has {size} bytes, not {expected.size}")
     return damages
-
-
-def changes(folder: Path, manifest: Manifest, advance: Callable[[int], None]) -> list[str]:
-    """Which files, all of them there, have another checksum than in the manifest, in words."""
-    return [
-        f"{expected.name} has the sha256 {actual}, not {expected.sha256}"
-        for expected in manifest.files
-        if (actual := sha256(folder / expected.name, advance)) != expected.sha256
-    ]

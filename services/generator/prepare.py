@@ -17,15 +17,7 @@ from pathlib import Path
 
 from services.generator.choice import choose, embedded, serves_int8, size_of, smaller
 from services.generator.errors import GeneratorError
-from services.generator.files import (
-    CHUNK_BYTES,
-    MANIFEST,
-    changes,
-    problems,
-    read_manifest,
-    sha256,
-    write_manifest,
-)
+from services.generator.files import CHUNK_BYTES, MANIFEST, problems, read_manifest, sha256, write_manifest
 from services.generator.launch import INT8, INT8_KERNEL
 from services.generator.progress import Reporter, run
 from services.generator.quantise import is_quantised, kept
@@ -44,16 +36,12 @@ class Preparation:
     They raise a GeneratorError where a step failed, the disk is full, or a file is not the one that is pinned.
 
     Args:
-        verify: also compare the checksums of what is there, not only the sizes.
         original: keep the weights of before int8 where they would be removed, or make them again.
     """
 
-    def __init__(
-        self, settings: GeneratorSettings, reporter: Reporter, *, verify: bool = False, original: bool = False
-    ) -> None:
+    def __init__(self, settings: GeneratorSettings, reporter: Reporter, *, original: bool = False) -> None:
         self.settings = settings
         self.reporter = reporter
-        self.verify = verify
         self.original = original
         self.models = settings.models_dir.absolute()
         self.cache = self.models / ".cache"
@@ -227,12 +215,11 @@ class Preparation:
     def _finish(self, model: Path, target: Path, source: str, source_sha256: str) -> None:
         if not (model / "config.json").is_file():
             raise GeneratorError(f"the conversion of {source} left no config.json")
-        files = [path for path in model.iterdir() if path.is_file()]
-        for path in files:
-            # safetensors writes for its owner only, and a container's server is another user.
-            path.chmod(0o644)
-        with self.reporter.task("writing the manifest", sum(path.stat().st_size for path in files)) as task:
-            write_manifest(model, source, source_sha256, task.advance)
+        for path in model.iterdir():
+            if path.is_file():
+                # safetensors writes for its owner only, and a container's server is another user.
+                path.chmod(0o644)
+        write_manifest(model, source, source_sha256)
         if target.exists():
             target.rename(model.with_name("replaced"))
         model.rename(target)
@@ -248,9 +235,6 @@ class Preparation:
             self.reporter.log(f"{target} has no manifest of {source}; preparing it again")
             return False
         damages = problems(target, manifest)
-        if self.verify and not damages:
-            with self.reporter.task(f"verifying {target.name}", sum(file.size for file in manifest.files)) as task:
-                damages = changes(target, manifest, task.advance)
         for damage in damages:
             self.reporter.log(f"{target}: {damage}")
         self.reporter.log(f"{target} is damaged; preparing it again" if damages else f"{target} is ready")

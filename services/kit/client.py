@@ -143,24 +143,13 @@ class ServiceClient:
         self._count_answer(path)
         return reply
 
-    async def answers(self, path: str, *, allow_s: float) -> bool:
-        """Whether a GET is answered with 2xx; the breaker neither bounds nor counts it."""
-        try:
-            async with asyncio.timeout(allow_s):
-                await self._with_retry("GET", path, None, Budget(allow_s))
-        except (ServiceFailure, TimeoutError):
-            return False
-        return True
-
     def _count_answer(self, path: str) -> None:
         if path in LIGHT_PATHS:
             self.breaker.abandoned()
         else:
             self.breaker.succeeded()
 
-    async def _with_retry(
-        self, method: str, path: str, body: bytes | None, budget: Budget, media_type: str = JSON
-    ) -> bytes:
+    async def _with_retry(self, method: str, path: str, body: bytes | None, budget: Budget, media_type: str) -> bytes:
         try:
             return await self._once(method, path, body, budget, media_type)
         except ServiceUnavailable as error:

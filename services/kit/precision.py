@@ -16,13 +16,12 @@ So torch in bf16 earns neither its seconds of import nor its 400 MB, and runs th
 `bf16` is configured. Dynamic quantisation by ONNX Runtime or PyTorch, with one scale for all activations, is no choice:
 its vectors fall to 0.974. `services/kit/bert.py` explains ours.
 
-Other models run on torch, in the faster of bf16 and fp32 by a short measurement.
+Other models run on torch, in bf16 where the CPU has its instructions and in fp32 elsewhere.
 """
 
 import importlib.util
-import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -40,9 +39,6 @@ BYTES: Mapping[Dtype, int] = {"fp32": 4, "fp16": 2, "bf16": 2, "int8": 1}
 TORCH_EXTRA = extras.command("torch")
 # Their drivers' devices show a GPU without the seconds that importing torch takes.
 GPU_DRIVERS = (Path("/dev/nvidia0"), Path("/dev/kfd"))
-CALIBRATION_S = 0.3
-# A smaller gain is noise on a shared machine, and fp32 is the exact one.
-MIN_GAIN = 1.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,14 +49,12 @@ class Precision:
         device: `cpu`, `cuda:0` ...
         dtype: number format of weights and activations.
         reason: one line for people.
-        measured: milliseconds of the probe by number format; empty when none was needed.
         threads: on ONNX Runtime batches at once, 0 of all cores; on torch threads within one operation, 0 its own.
     """
 
     device: str
     dtype: Dtype
     reason: str
-    measured: Mapping[str, float] = field(default_factory=dict)
     threads: int = 0
 
     @property
@@ -93,8 +87,8 @@ def choose_precision(
         dtype: a number format, or `auto` for the fastest that is exact enough.
         model: a folder or hub name; empty is the bundled MiniLM.
         device: a torch device; empty takes the first GPU, else the CPU.
-        threads: as `Precision` has them. torch's are set for the whole process before measuring. Two processes that
-            together have more threads than cores run many times slower.
+        threads: as `Precision` has them. torch's are set for the whole process. Two processes that together have more
+            threads than cores run many times slower.
         limit: the newest instruction set that counts.
 
     Raises:
@@ -126,41 +120,9 @@ def choose_precision(
     if not on_cpu:
         # The T4 has no bfloat16 units, and every later GPU is as fast in fp16.
         return Precision(device, "fp16", "a GPU", threads=threads)
-    if not computes_bf16(isa):
-        return Precision(device, "fp32", "the CPU has no bfloat16 instructions", threads=threads)
-    measured = calibrate(CALIBRATION_S)
-    gain = measured["fp32"] / measured["bf16"]
-    reason = f"bf16 is {gain:.1f} times as fast as fp32 on this CPU"
-    return Precision(device, "bf16" if gain >= MIN_GAIN else "fp32", reason, measured, threads)
-
-
-def calibrate(seconds: float) -> dict[str, float]:
-    """Milliseconds of a feed-forward block of MiniLM's size over 1,024 tokens, by number format: the best of many.
-
-    The formats take turns, so that a busy moment of a shared machine does not decide.
-    """
-    import torch
-
-    dtypes = {"fp32": torch.float32, "bf16": torch.bfloat16}
-    best = dict.fromkeys(dtypes, float("inf"))
-    with torch.inference_mode():
-        blocks = {
-            name: torch.nn.Sequential(torch.nn.Linear(384, 1_536), torch.nn.GELU(), torch.nn.Linear(1_536, 384))
-            .to(dtype)
-            .eval()
-            for name, dtype in dtypes.items()
-        }
-        tokens = {name: torch.ones(1_024, 384, dtype=dtype) for name, dtype in dtypes.items()}
-        for name, block in blocks.items():
-            block(tokens[name])
-        end = time.perf_counter() + seconds
-        while True:
-            for name, block in blocks.items():
-                start = time.perf_counter()
-                block(tokens[name])
-                best[name] = min(best[name], (time.perf_counter() - start) * 1000)
-            if time.perf_counter() >= end:
-                return best
+    if computes_bf16(isa):
+        return Precision(device, "bf16", f"the CPU computes bfloat16 ({isa})", threads=threads)
+    return Precision(device, "fp32", f"the CPU has no bfloat16 instructions ({isa})", threads=threads)
 
 
 def _first_gpu() -> str:

@@ -28,8 +28,6 @@ Scores = NDArray[np.float32]
 LEXICAL = 0.25
 # Late interaction for the best only: 50 give no better context, and their token states are what pages cache.
 LATE_POOL = 20
-# Reciprocal rank fusion's constant (Cormack et al., 2009).
-RRF_K = 60
 # WeKnow: 5 candidates by BM25 and 20 by vectors go on to the reranker.
 HYBRID_SPARSE, HYBRID_DENSE = 5, 20
 
@@ -56,17 +54,6 @@ def _positions(scores: Scores) -> NDArray[np.int64]:
     return np.argsort(np.argsort(-scores, kind="stable"), kind="stable")
 
 
-def by_rrf(candidates: Candidates) -> Scores:
-    """Reciprocal rank fusion of BM25 and cosine."""
-    ranks = map(_positions, (candidates.lexical, candidates.dense))
-    return np.asarray(sum(1 / (RRF_K + 1 + rank) for rank in ranks), np.float32)
-
-
-def by_fusion(candidates: Candidates) -> Scores:
-    """Cosine and a little of BM25's share of its bound (convex combination: Bruch et al., 2023)."""
-    return np.asarray(candidates.dense + LEXICAL * candidates.lexical, np.float32)
-
-
 def by_hybrid(candidates: Candidates) -> Scores:
     """The 5 best by BM25 and the 20 best by cosine, in turns (WeKnow, stage 2); the rest by cosine."""
     scores = candidates.dense - 2.0
@@ -79,8 +66,11 @@ def by_hybrid(candidates: Candidates) -> Scores:
 
 
 def by_late_interaction(candidates: Candidates) -> Scores:
-    """The fusion and MaxSim, summed, for the best of the fusion; the others after them, by fusion."""
-    scores = by_fusion(candidates)
+    """Cosine and a little of BM25's share of its bound (convex combination: Bruch et al., 2023).
+
+    For the best by this sum MaxSim is added; the others come after them.
+    """
+    scores = candidates.dense + LEXICAL * candidates.lexical
     pool = np.argsort(-scores, kind="stable")[:LATE_POOL]
     late = candidates.late([int(index) for index in pool])
     # A cosine spans 2 and MaxSim 2 more: none outside the pool can overtake one in it.
@@ -93,11 +83,7 @@ RANKINGS: dict[str, Callable[[Candidates], Scores]] = {
     "default": by_late_interaction,
     # Of db3, section 2.2.
     "dense": lambda candidates: candidates.dense,
-    "bm25": lambda candidates: candidates.lexical,
-    "rrf": by_rrf,
-    "fusion": by_fusion,
     "hybrid": by_hybrid,
-    "late-interaction": by_late_interaction,
 }
 
 
@@ -126,8 +112,7 @@ def rank(
     prefiltered = np.sort(np.asarray(order[: max(prefilter, recall_k)]))
     candidates = [places[index] for index in prefiltered]
     embedding = _Embedding(query, pages, candidates, encoder, RANKINGS[ranking] is by_late_interaction)
-    dense = np.zeros(len(candidates), np.float32) if ranking == "bm25" else embedding.cosines()
-    scores = RANKINGS[ranking](Candidates(lexical[prefiltered], dense, embedding.maxsims))
+    scores = RANKINGS[ranking](Candidates(lexical[prefiltered], embedding.cosines(), embedding.maxsims))
     best = np.argsort(-scores, kind="stable")[:recall_k]
     return [Hit(page=candidates[index][0], child=candidates[index][1], score=float(scores[index])) for index in best]
 

@@ -83,7 +83,10 @@ async def test_a_fault_of_our_own_is_no_500(services: Services, monkeypatch: pyt
     assert "secret" not in reply.text
 
 
-async def test_a_gateway_is_ready_whatever_is_down_and_names_it(services: Services, gateway: httpx.AsyncClient) -> None:
+async def test_a_gateway_is_ready_whatever_is_down_and_names_it(
+    services: Services, gateway: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("services.gateway.health.FRESH_S", 0)
     up = dict.fromkeys(("retriever", "reranker", "classifier", "kg", "generator"), True)
     first = (await gateway.get("/readyz")).json()
     assert (first["ready"], first["detail"], first["dependencies"]) == (True, "", up)

@@ -23,7 +23,7 @@ TURNS_RETRIEVAL: dict[str, tuple[Any, Callable[[RetrieveRequest], Any]]] = {
     "extractor": ("trafilatura", lambda request: request.extractor),
     "chunker": ("passages", lambda request: request.chunker),
     "chunk_chars": (333, lambda request: request.parent_chars),
-    "ranking": ("bm25", lambda request: request.ranking),
+    "ranking": ("hybrid", lambda request: request.ranking),
     "prefilter": (77, lambda request: request.prefilter),
     "recall_k": (7, lambda request: request.recall_k),
     "tables": (False, lambda request: request.tables),

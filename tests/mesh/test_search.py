@@ -176,7 +176,10 @@ async def test_every_door_has_the_switch(services: Services, gateway: httpx.Asyn
     assert len(engine.queries) == 1, "the second and the third time the searcher remembers"
 
 
-async def test_the_searcher_is_one_of_the_services(services: Services, gateway: httpx.AsyncClient) -> None:
+async def test_the_searcher_is_one_of_the_services(
+    services: Services, gateway: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("services.gateway.health.FRESH_S", 0)
     assert (await gateway.get("/readyz")).json()["dependencies"]["searcher"] is True
     (seen,) = [item for item in (await gateway.get("/services")).json()["services"] if item["name"] == "searcher"]
     assert (seen["ready"], seen["model"], seen["in_flight"]) == (True, "searxng", 0)

@@ -15,17 +15,15 @@ ANY_ENCODER = "*"
 RESCORER = "rescore"
 SHIPPED = "data/papers/default.json"
 
-# How a list's scores become 0..1 before they are weighed; see `ensemble`.
-Normalisation = Literal["minmax", "zscore", "rank"]
 Weight = Annotated[float, Field(ge=0, le=1_000, allow_inf_nan=False)]
 
 
 class Weights(BaseModel):
-    """The file's contents; `tuned_on` is for the reader."""
+    """The file's contents; `normalise`, of which files may tell, has one value, and `tuned_on` is for the reader."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    normalise: Normalisation = "minmax"
+    normalise: Literal["minmax"] = "minmax"
     weights: dict[str, dict[str, Weight]] = Field(default_factory=dict, max_length=256)
     tuned_on: str = ""
 

@@ -124,16 +124,18 @@ async def test_nobody_waits_for_a_frozen_service(monkeypatch: pytest.MonkeyPatch
     assert of(services, "retriever")["detail"] == "no answer within 0.2 s"
 
 
-async def test_readiness_is_asked_past_the_breakers_and_tells_them_nothing() -> None:
-    refused = httpx.ConnectError("refused")
-    async with http_client(Transport(instead("kg", refused))) as http:
-        mesh = Mesh.connect(GatewaySettings(breaker_threshold=2, breaker_max_open_s=60), http)
+async def test_readiness_is_asked_past_the_breakers_and_tells_them_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(health, "FRESH_S", 0)
+    settings = GatewaySettings(breaker_threshold=2, breaker_max_open_s=60)
+    async with http_client(Transport(instead("kg", httpx.ConnectError("refused")))) as http:
+        mesh = Mesh.connect(settings, http)
+        probes = Health(mesh, http, settings, Admission(5))
         # A frozen engine lists its models all the same.
         for _ in range(2):
             mesh.generator.breaker.failed()
         for _ in range(3):
-            ready = await mesh.ready(allow_s=30)
-            assert ready == {name: name != "kg" for name in PORTS.values()}
+            _, *others = (await probes.services()).services
+            assert {one.name: one.ready for one in others} == {name: name != "kg" for name in PORTS.values()}
             assert mesh.generator.breaker.state != "closed"
             assert mesh.kg.breaker.state == "closed"
 

@@ -165,33 +165,6 @@ async def test_a_callers_cancellation_is_passed_on_and_counts_for_nothing() -> N
     assert breaker.state == "closed"
 
 
-def opened() -> Breaker:
-    """Open for good, as far as a test is concerned."""
-    breaker = Breaker(threshold=1, first_open_s=3_600)
-    breaker.failed()
-    return breaker
-
-
-@pytest.mark.parametrize(
-    ("reply", "answers"),
-    [(httpx.Response(200), True), (httpx.Response(503), False), (httpx.ConnectError("refused"), False)],
-)
-async def test_a_look_goes_past_the_breaker_and_tells_it_nothing(
-    reply: httpx.Response | Exception, answers: bool
-) -> None:
-    for breaker, state in ((opened(), "open"), (Breaker(threshold=2), "closed")):
-        client = reaching(Target(reply), breaker)
-        for _ in range(3):
-            assert await client.answers("/readyz", allow_s=30) is answers
-        assert breaker.state == state
-
-
-async def test_a_look_ends_in_time() -> None:
-    breaker = Breaker(threshold=1)
-    assert await reaching(stuck, breaker).answers("/readyz", allow_s=0.02) is False
-    assert breaker.state == "closed"
-
-
 @pytest.mark.parametrize("light", sorted(LIGHT_PATHS))
 async def test_what_a_stuck_engine_still_answers_does_not_close_the_breaker_on_its_work(light: str) -> None:
     breaker = Breaker(threshold=2, first_open_s=0)

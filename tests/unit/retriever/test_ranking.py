@@ -71,10 +71,11 @@ def test_equal_texts_are_one_and_of_none_there_is_none(name: str, encoder: Encod
     assert rank(QUERY, [page([])], encoder, ranking=name, recall_k=10) == []
 
 
-def test_ties_keep_the_order_of_pages_up_to_recall_k(encoder: Encoder) -> None:
+def test_ties_keep_the_order_of_pages_up_to_recall_k(encoder: Encoder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(RANKINGS, "dense", lambda candidates: np.zeros_like(candidates.dense))
     pages = [page(TEXTS[2:3]), page(TEXTS[3:])]
     for recall_k, order in ((10, [0, 1]), (1, [0])):
-        hits = rank("zzzz", pages, encoder, ranking="bm25", recall_k=recall_k)
+        hits = rank("zzzz", pages, encoder, ranking="dense", recall_k=recall_k)
         assert [hit.page for hit in hits] == order
 
 
@@ -97,14 +98,8 @@ def test_late_interaction_embeds_again_only_what_dense_left_without_states(encod
     rank(QUERY, pages, counting, ranking="dense", recall_k=10)
     assert not pages[0].states
     counting.encoded.clear()
-    rank(QUERY, pages, counting, ranking="late-interaction", recall_k=10)
+    rank(QUERY, pages, counting, ranking="default", recall_k=10)
     assert sorted(counting.encoded) == sorted([QUERY, *(chunk.text for chunk in pages[0].children)])
-
-
-def test_bm25_alone_needs_no_encoder(encoder: Encoder) -> None:
-    counting = CountingEncoder(encoder)
-    rank(QUERY, [page(TEXTS)], counting, ranking="bm25", recall_k=10)
-    assert counting.encoded == []
 
 
 def test_the_prefilter_bounds_what_is_embedded(encoder: Encoder) -> None:
@@ -123,8 +118,9 @@ def test_where_no_word_matches_the_beginnings_of_all_pages_are_embedded(encoder:
 
 def test_fields_of_a_page_match_for_its_chunks(encoder: Encoder) -> None:
     pages = [page(TEXTS[2:3]), page(TEXTS[3:])]
-    hits = rank("sourdough K2", pages, encoder, ranking="bm25", recall_k=10, fields=["K2 sourdough", "other"])
-    assert hits[0].page == 0
+    for fields, best in ((["K2 sourdough", "other"], 0), ([], 1)):
+        (hit,) = rank("sourdough K2", pages, encoder, ranking="dense", recall_k=1, prefilter=1, fields=fields)
+        assert hit.page == best
 
 
 def test_hybrid_puts_the_best_of_both_first() -> None:
@@ -145,6 +141,6 @@ def test_what_late_interaction_did_not_see_comes_after_what_it_did() -> None:
         pool.extend(indexes)
         return np.full(len(indexes), -1, np.float32)
 
-    scores = RANKINGS["late-interaction"](Candidates(np.zeros(count, np.float32), dense, late))
+    scores = RANKINGS["default"](Candidates(np.zeros(count, np.float32), dense, late))
     assert pool == list(range(ranking.LATE_POOL))
     assert scores[: ranking.LATE_POOL].min() > scores[ranking.LATE_POOL :].max()

@@ -20,7 +20,7 @@ from cragmesh_client.contracts.base import (
 
 ExtractorName = Literal["resiliparse", "trafilatura", "beautifulsoup"]
 ChunkerName = Literal["passages", "parent-child", "sentence-groups", "tokens"]
-RankingName = Literal["default", "dense", "bm25", "hybrid", "rrf", "late-interaction", "fusion"]
+RankingName = Literal["default", "dense", "hybrid"]
 PassageKind = Literal["text", "table"]
 
 # Chunks that are embedded for a question; why so many, `services/retriever/ranking.py` says.

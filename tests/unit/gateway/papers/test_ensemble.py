@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from services.gateway.papers.candidates import Candidate, Listing, Pool
-from services.gateway.papers.ensemble import NORMALISATIONS, normalised, rank
+from services.gateway.papers.ensemble import normalised, rank
 from services.gateway.papers.query_forms import KEYWORDS, QUESTION
-from services.gateway.papers.weights import EQUAL, Normalisation, Weights
+from services.gateway.papers.weights import EQUAL, Weights
 
 SCORES = st.lists(st.floats(-1e6, 1e6, allow_nan=False), max_size=30)
 
@@ -24,17 +24,16 @@ def pool(*lists: Listing) -> Pool:
     return Pool({name: Candidate(name) for name in names}, list(lists))
 
 
-@pytest.mark.parametrize("how", NORMALISATIONS)
 @given(SCORES)
-def test_normalised_scores_keep_their_order_within_the_unit(how: Normalisation, scores: list[float]) -> None:
-    values = list(normalised(listing(*scores), how).values())
+def test_normalised_scores_keep_their_order_within_the_unit(scores: list[float]) -> None:
+    values = list(normalised(listing(*scores)).values())
     assert values == sorted(values, reverse=True)
     assert all(0 <= value <= 1 for value in values)
 
 
-def test_minmax() -> None:
-    assert normalised(listing(3, 2, 1), "minmax") == {"d0": 1.0, "d1": 0.5, "d2": 0.0}
-    assert normalised(listing(7), "minmax") == {"d0": 1.0}
+def test_the_best_of_a_list_is_1_and_its_worst_0() -> None:
+    assert normalised(listing(3, 2, 1)) == {"d0": 1.0, "d1": 0.5, "d2": 0.0}
+    assert normalised(listing(7)) == {"d0": 1.0}
 
 
 def test_lists_add_up_by_their_weights() -> None:
@@ -76,7 +75,7 @@ def test_the_rescorers_weight_is_for_whichever_it_is() -> None:
     "text",
     [
         "", "[]", '{"weights": {"bm25": {"question": -1}}}', '{"weights": {"bm25": {"question": NaN}}}',
-        '{"weights": {"bm25": {"question": 0}}}', '{"normalise": "eval"}', '{"wieghts": {}}',
+        '{"weights": {"bm25": {"question": 0}}}', '{"normalise": "zscore"}', '{"wieghts": {}}',
     ],
 )  # fmt: skip
 def test_a_file_that_holds_no_weights_is_refused(tmp_path: Path, text: str) -> None:
@@ -86,6 +85,12 @@ def test_a_file_that_holds_no_weights_is_refused(tmp_path: Path, text: str) -> N
         Weights.read(file)
     with pytest.raises(ValueError, match="cannot be read"):
         Weights.read(tmp_path / "none.json")
+
+
+def test_a_file_may_name_the_normalisation(tmp_path: Path) -> None:
+    file = tmp_path / "weights.json"
+    file.write_text('{"normalise": "minmax", "weights": {"bm25": {"question": 2}}}')
+    assert Weights.read(file).of("bm25", "question") == 2
 
 
 def test_the_shipped_weights_are_usable() -> None:
