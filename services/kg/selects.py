@@ -13,7 +13,7 @@ from sqlglot.errors import SqlglotError
 from services.kg.comparisons import Comparison, comparisons, place_of, tables_of
 from services.kg.days import read_differences, words_of
 from services.kg.definition.folder import BrokenPart
-from services.kg.definition.views import Sources, check, select_of, tree_of
+from services.kg.definition.views import PLAIN, Sources, check, select_of, tree_of
 from services.kg.errors import ParseError
 from services.kg.language.catalogue import NUMERIC, Domain, Function, Key
 from services.kg.language.tree import Aggregate
@@ -25,23 +25,8 @@ MAX_TABLES = 6
 # Texts that are joined grow with each SELECT around another.
 MAX_JOINED = 4
 FLAGS = ("yes", "no")
-# What only computes, and makes no text longer than its inputs.
-FUNCTIONS: tuple[type[exp.Expr], ...] = (
-    *(exp.Abs, exp.And, exp.Avg, exp.Case, exp.Cast, exp.Coalesce, exp.Count, exp.DateDiff, exp.Exists, exp.If),
-    *(
-        exp.Length,
-        exp.Lower,
-        exp.Max,
-        exp.Min,
-        exp.Nullif,
-        exp.Or,
-        exp.Round,
-        exp.Substring,
-        exp.Sum,
-        exp.Trim,
-        exp.Upper,
-    ),
-)
+# Those that a SELECT may call.
+FUNCTIONS = (*PLAIN, exp.DateDiff)
 _AGGREGATES: Mapping[type[exp.Expr], Aggregate] = {exp.Sum: "sum", exp.Avg: "avg", exp.Max: "max", exp.Min: "min"}
 _SINGLE: tuple[type[exp.Expr], ...] = (exp.Count, *_AGGREGATES)
 
