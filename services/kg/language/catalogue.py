@@ -15,7 +15,7 @@ from rapidfuzz import fuzz, process
 from sqlalchemy import ColumnElement, Connection, Table, TextualSelect
 
 from services.kg.definition.folder import Folder
-from services.kg.definition.schema import Facet, Fixed, KeyKind, NameWords, ParameterKind, Popularity
+from services.kg.definition.schema import Facet, Fixed, Identity, KeyKind, NameWords, ParameterKind, Popularity
 from services.kg.errors import UnknownKey, UnknownName
 from services.kg.language.tree import Operator, Project, Step
 from services.kit.text.times import PACIFIC, Calendar
@@ -191,6 +191,7 @@ class Kind:
     table: str = ""  # the table of its entities
     id: str = ""  # the column of the identifier there
     key: str = ""  # the column of the main name there
+    identity: Identity = field(default_factory=Identity)  # how a load tells its entities; only loaders read it
 
 
 @dataclass(frozen=True, slots=True)
