@@ -26,7 +26,7 @@ class ColumnPart(Part):
     type: Literal["text", "date", "integer", "bigint", "number", "flag"]
     required: bool = False
     default: Fixed | float | None = None
-    unit: str = ""
+    unit: str = ""  # for people who read the file, as `about`
     about: str = ""
 
     @model_validator(mode="before")
@@ -240,7 +240,7 @@ class TextsPart(Part):
 class DomainFile(Part):
     """`domain.yaml`."""
 
-    summary: Annotated[str, Field(min_length=1)]
+    summary: Annotated[str, Field(min_length=1)]  # for people who read the file
     timed: bool = False
     warm_up: str = ""
     kinds: dict[Name, KindPart] = Field(default_factory=dict)

@@ -177,7 +177,6 @@ class Kind:
     """A kind of names."""
 
     name: str  # as functions and the index call it
-    domain: str  # the domain that defines it
     entities: TextualSelect  # rows of an identifier, the main name and the others of `also`
     rules: NameRules = field(default_factory=NameRules)  # what is particular about its names
     also: tuple[float, ...] = ()  # share of the weight that each of the other columns' names has
@@ -199,7 +198,6 @@ class Domain:
     """One area of the graph."""
 
     name: str  # the folder's name; of the bundled ones the classifier's label
-    summary: str  # its content, in the prompt
     functions: tuple[Function, ...]  # in the order of the file
     kinds: Mapping[str, Kind]  # of names, by name
     tables: Mapping[str, Table]  # its own, by name
