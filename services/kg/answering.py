@@ -5,11 +5,11 @@ import json
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from proto.base import Degradation, StageTiming
-from proto.kg import KgEntity, KgExecuteRequest, KgMode, KgRequest, KgResponse, KgStatement, KgStatus
+from proto.kg import KgExecuteRequest, KgMode, KgRequest, KgResponse, KgStatement, KgStatus
 from services.kg.errors import ParseError
 from services.kg.execute import Executor
 from services.kg.generate.base import Writer, Written, chat
@@ -379,7 +379,6 @@ def _better(rules: Attempt, model: Attempt) -> Attempt:
 
 
 def _statement(outcome: Outcome, text: str) -> KgStatement:
-    entities = ({**asdict(one), "score": min(1.0, max(0.0, one.score))} for one in outcome.entities)
     return KgStatement(
         source=outcome.source,
         status=outcome.status,
@@ -387,7 +386,7 @@ def _statement(outcome: Outcome, text: str) -> KgStatement:
         rows_json=json.dumps([dict(row) for row in outcome.rows[:ROWS_IN_RESPONSE]], ensure_ascii=False),
         row_count=outcome.total,
         value_json="" if outcome.value is None else json.dumps(outcome.value, ensure_ascii=False),
-        entities=tuple(KgEntity(**entity) for entity in entities),
+        entities=outcome.entities,
         windows=outcome.windows,
         notes=outcome.notes,
         error=outcome.message,

@@ -16,7 +16,7 @@ from services.kg.language import bind
 from services.kg.language.bind import Binder, BoundCall, BoundCondition, BoundQuery
 from services.kg.language.catalogue import NUMERIC, Catalogue, Function, Key, Parameter, nearest, spelling
 from services.kg.language.tree import Literal_, Query, Reference, Slice, Value
-from services.kg.outcome import Entity, Scalar
+from services.kg.outcome import Scalar
 from services.kg.rows import Rows, view_of
 from services.kg.scope import Findings, Scope
 from services.kg.store.names import name_table, normalise
@@ -178,7 +178,7 @@ class Compiler:
         if surface is None:
             return False
         rows.where.append(clause)
-        self.findings.entities.append(Entity(name, parameter.entities[0], (), str(surface), 1.0, "text"))
+        self.findings.take(name, parameter.entities[0], str(surface), "text")
         return True
 
     def _series(self, name: str, parameter: Parameter) -> tuple[str, ...]:
@@ -189,7 +189,7 @@ class Compiler:
         identifiers = tuple(self._connection.scalars(series.distinct().limit(MAX_ROWS))) if start else ()
         if not identifiers:
             raise NoEntity(name)
-        self.findings.entities.append(Entity(name, parameter.entities[0], identifiers, name, 1.0, "series"))
+        self.findings.take(name, parameter.entities[0], name, "series", identifiers)
         return identifiers
 
     def _resolve(self, name: str, kinds: tuple[str, ...]) -> tuple[str, ...]:
@@ -199,7 +199,7 @@ class Compiler:
             raise NoEntity(name, candidates=near, ambiguous=resolution.status == "ambiguous")
         best = resolution.candidates[0]
         kind = kinds[0] if kinds else ""
-        self.findings.entities.append(Entity(name, kind, resolution.entities, best.surface, best.score, best.how))
+        self.findings.take(name, kind, best.surface, best.how, resolution.entities, best.score)
         return resolution.entities
 
     def _referred(self, rows: Rows, value: Reference | Query, parameter: Parameter) -> Select[Any] | tuple[str, ...]:

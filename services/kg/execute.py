@@ -17,7 +17,7 @@ from services.kg.language.bind import BoundCall, BoundCombine, BoundGroup, Bound
 from services.kg.language.catalogue import NUMERIC, Catalogue, Function, Key
 from services.kg.language.parse import Parsed, parse_each
 from services.kg.language.tree import Aggregate, Literal_, Nothing, Slice, Sql, render
-from services.kg.outcome import OF_SELECT, Entity, Outcome, Scalar
+from services.kg.outcome import OF_SELECT, Outcome, Scalar
 from services.kg.rows import Rows, view_of
 from services.kg.scope import Findings
 from services.kg.selects import parse_select, selection_of
@@ -144,9 +144,8 @@ class _Run:
     def _selected(self, sql: str) -> Outcome:
         selection = selection_of(parse_select(sql), self._compiler.domain, self._compiler.tomorrow)
         for one in selection.comparisons:
-            if one.finds_names:
-                named = (Entity(text, one.key.entity, (), text, 1.0, OF_SELECT) for text in one.texts)
-                self._findings.entities += named
+            for text in one.texts if one.finds_names else ():
+                self._findings.take(text, one.key.entity, text, OF_SELECT)
         self._findings.conditions += in_words([one for one in selection.comparisons if not one.finds_names])
         if selection.ranked:
             self._findings.conditions.append(selection.ranked)

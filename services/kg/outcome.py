@@ -4,24 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from proto.kg import KgStatus
+from proto.kg import KgEntity, KgStatus
 from services.kg.language.catalogue import Function
 
 Scalar: TypeAlias = str | int | float | bool | None
 # How a name of a SELECT is resolved: it is stored as it is written there.
 OF_SELECT = "sql"
-
-
-@dataclass(frozen=True, slots=True)
-class Entity:
-    """A name as the program writes it, and the entities that it was resolved to."""
-
-    name: str
-    kind: str
-    entity_ids: tuple[str, ...]
-    surface: str
-    score: float
-    how: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +24,7 @@ class Outcome:
     total: int = 0  # number of all rows, or the one that a source states
     value: Scalar = None  # the aggregate or combination; None when the statement has none
     aggregate: str = ""  # how `value` is computed
-    entities: tuple[Entity, ...] = ()  # of the names in the statement
+    entities: tuple[KgEntity, ...] = ()  # what its names were taken for
     windows: tuple[str, ...] = ()  # its times, in words
     conditions: tuple[str, ...] = ()  # those of a SELECT, in words
     notes: tuple[str, ...] = ()  # for the reader, in words

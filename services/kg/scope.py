@@ -7,9 +7,9 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, Select, Table
 
-from proto.kg import KgStatus
+from proto.kg import KgEntity, KgStatus
 from services.kg.language.catalogue import Function
-from services.kg.outcome import Entity, Scalar
+from services.kg.outcome import Scalar
 from services.kg.rows import Rows
 from services.kit.text.times import Window
 
@@ -18,7 +18,7 @@ from services.kit.text.times import Window
 class Findings:
     """Facts about a statement that compiling it brings, for its outcome."""
 
-    entities: list[Entity] = field(default_factory=list)
+    entities: list[KgEntity] = field(default_factory=list)
     windows: list[str] = field(default_factory=list)
     conditions: list[str] = field(default_factory=list)  # of a SELECT, in words
     notes: list[str] = field(default_factory=list)  # for the reader, in words
@@ -26,6 +26,10 @@ class Findings:
     # Totals of the window for the reader; `stated` where they stand for rows that the source does not list.
     summary: dict[str, Scalar] = field(default_factory=dict)
     stated: bool = False
+
+    def take(self, name: str, kind: str, surface: str, how: str, ids: tuple[str, ...] = (), score: float = 1.0) -> None:
+        """Note what a name of the program is taken for."""
+        self.entities.append(KgEntity(name=name, kind=kind, surface=surface, entity_ids=ids, score=score, how=how))
 
     def fields(self) -> dict[str, Any]:
         """The fields of an outcome that are the same for every kind of statement."""

@@ -4,16 +4,17 @@ The database runs the parser's tree of it over the functions' views and never it
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import sqlglot
+from sqlalchemy import TextualSelect
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from services.kg.comparisons import Comparison, comparisons, place_of, tables_of
+from services.kg.comparisons import comparisons, place_of, tables_of
 from services.kg.days import read_differences, words_of
 from services.kg.definition.folder import BrokenPart
-from services.kg.definition.views import Sources, check, select_of, tree_of
+from services.kg.definition.views import PLAIN, Sources, check, select_of, tree_of
 from services.kg.errors import ParseError
 from services.kg.language.catalogue import NUMERIC, Domain, Function, Key
 from services.kg.language.tree import Aggregate
@@ -25,38 +26,10 @@ MAX_TABLES = 6
 # Texts that are joined grow with each SELECT around another.
 MAX_JOINED = 4
 FLAGS = ("yes", "no")
-# What only computes, and makes no text longer than its inputs.
-FUNCTIONS: tuple[type[exp.Expr], ...] = (
-    *(exp.Abs, exp.And, exp.Avg, exp.Case, exp.Cast, exp.Coalesce, exp.Count, exp.DateDiff, exp.Exists, exp.If),
-    *(
-        exp.Length,
-        exp.Lower,
-        exp.Max,
-        exp.Min,
-        exp.Nullif,
-        exp.Or,
-        exp.Round,
-        exp.Substring,
-        exp.Sum,
-        exp.Trim,
-        exp.Upper,
-    ),
-)
+# Those that a SELECT may call.
+FUNCTIONS = (*PLAIN, exp.DateDiff)
 _AGGREGATES: Mapping[type[exp.Expr], Aggregate] = {exp.Sum: "sum", exp.Avg: "avg", exp.Max: "max", exp.Min: "min"}
 _SINGLE: tuple[type[exp.Expr], ...] = (exp.Count, *_AGGREGATES)
-
-
-@dataclass(frozen=True, slots=True)
-class Selection:
-    """A SELECT taken apart: the executor orders, cuts and computes over the rows of its function."""
-
-    function: Function  # whose view are the rows, and whose default keys are shown
-    order: tuple[tuple[str, bool], ...]  # keys, with whether descending
-    limit: int | None
-    aggregate: Aggregate | None  # of the last key that is shown; of all rows
-    comparisons: tuple[Comparison, ...]
-    once: str  # what is counted once, in words: of COUNT(DISTINCT ...)
-    ranked: str  # by what its LIMIT takes rows, in words: second highest price
 
 
 def columns_of(select: exp.Select) -> list[exp.Column]:
@@ -99,7 +72,7 @@ def parse_select(sql: str) -> exp.Query:
     return tree
 
 
-def selection_of(tree: exp.Query, domain: Domain, tomorrow: str = "") -> Selection:
+def selection_of(tree: exp.Query, domain: Domain, tomorrow: str = "") -> "Selection":
     """The SELECT over a domain's functions.
 
     Args:
@@ -127,10 +100,8 @@ def selection_of(tree: exp.Query, domain: Domain, tomorrow: str = "") -> Selecti
             # SQLite reads a name in quotes that it does not know as a text.
             if place_of(column, functions) is None:
                 raise ParseError(f"there is no {column.name} to narrow groups by")
-    compared = tuple(comparisons(tree.copy(), functions))
-    timed = {one.function.name for one in compared if one.key.name == one.function.event}
-    parts = _Parts(tree, functions)
-    keys = parts.name_outputs()
+    selection = Selection(tree, functions)
+    timed = {one.function.name for one in selection.comparisons if one.key.name == one.function.event}
     try:
         check(tree, Sources({}, {name: tree_of(functions[name].view) for name in names}), FUNCTIONS)
         for table in list(tree.find_all(exp.Table)):
@@ -138,21 +109,10 @@ def selection_of(tree: exp.Query, domain: Domain, tomorrow: str = "") -> Selecti
             function = functions[table.name]
             rows = _rows_of(function, "" if function.name in timed else tomorrow)
             table.replace(rows.subquery(table.alias_or_name))
-        view = select_of(tree, Sources(domain.tables, {}))
+        selection.finish(select_of(tree, Sources(domain.tables, {})))
     except BrokenPart as error:
         raise ParseError(str(error)) from error
-    first = parts.first
-    if parts.aggregate in ("sum", "avg") and keys[0].kind not in NUMERIC:
-        raise ParseError(f"{keys[0].name} is no number")
-    own = [key.name for key in keys if key.name in (parts.group or first.subject)]
-    function = Function(
-        *(first.name, first.domain, first.summary, (), view, keys),
-        subject=tuple(own) or (keys[0].name,),
-        default=parts.shown,
-        grouped=bool(parts.group),
-    )
-    once = " and ".join(key.words for key in keys) if parts.counts_once else ""
-    return Selection(function, parts.order, parts.limit, parts.aggregate, compared, once, parts.ranked)
+    return selection
 
 
 def _is_joined(select: exp.Select) -> bool:
@@ -182,17 +142,26 @@ def _rows_of(function: Function, tomorrow: str) -> exp.Select:
     return rows
 
 
-class _Parts:
-    """What a SELECT tells, how it orders it and what it computes of it, taken out of its tree."""
+class Selection:
+    """A SELECT taken apart: the executor orders, cuts and computes over the rows of its function."""
+
+    function: Function  # whose view are the rows, and whose default keys are shown
 
     def __init__(self, tree: exp.Query, functions: Mapping[str, Function]) -> None:
+        self.comparisons = tuple(comparisons(tree.copy(), functions))
+        self.order: tuple[tuple[str, bool], ...] = ()  # keys, with whether descending
+        self.limit: int | None = None
+        self.aggregate: Aggregate | None = None  # of the last key that is shown; of all rows
+        self.once = ""  # what is counted once, in words: of COUNT(DISTINCT ...)
+        self.ranked = ""  # by what its LIMIT takes rows, in words: second highest price
         found = tree.find(exp.Select)
         assert found is not None  # noqa: S101 - a query has one
         self._select, self._functions = found, functions
         self._tables = tables_of(found)
         if not self._tables:
             raise ParseError("a SELECT is over tables")
-        self.first = functions[self._tables[0].name]
+        self._first = functions[self._tables[0].name]
+        self._keys, self._values = dict[str, Key](), dict[str, exp.Expr]()
         outputs = [one.unalias() for item in found.expressions for one in self._expanded(item)]
         for part in ("order", "group"):
             self._name_places(found.args.get(part), outputs)
@@ -206,17 +175,30 @@ class _Parts:
             outputs, computed = [value if one is computed[0] else one for one in outputs], []
         # Its rows are rows of tables.
         self._is_plain = is_whole and (not computed or (len(outputs) == 1 and isinstance(outputs[0], _SINGLE)))
-        self.aggregate: Aggregate | None = None
-        self.counts_once = False
-        self.group: tuple[str, ...] = ()
-        self.order: tuple[tuple[str, bool], ...] = ()
-        self.limit: int | None = None
-        self.ranked = ""
         if self._is_plain and computed:
             outputs = self._aggregated(outputs[0])
-        self._outputs = outputs
-        self._whole = tree
-        self.shown: tuple[str, ...] = ()
+        for one in outputs:
+            self._add(one)
+        if found is tree and not self.aggregate:
+            self._take_order()
+        self._name_rows()
+
+    def finish(self, view: TextualSelect) -> None:
+        """Make the function of the view that the tree has become.
+
+        Raises:
+            ParseError: a sum or an average is of no number.
+        """
+        first, keys = self._first, tuple(self._keys.values())
+        if self.aggregate in ("sum", "avg") and keys[0].kind not in NUMERIC:
+            raise ParseError(f"{keys[0].name} is no number")
+        own = [key.name for key in keys if key.name in (self._group or first.subject)]
+        self.function = Function(
+            *(first.name, first.domain, first.summary, (), view, keys),
+            subject=tuple(own) or (keys[0].name,),
+            default=self._shown,
+            grouped=bool(self._group),
+        )
 
     @staticmethod
     def _name_places(part: exp.Expr | None, outputs: Sequence[exp.Expr]) -> None:
@@ -229,30 +211,25 @@ class _Parts:
                     raise ParseError(f"there is no output {number}")
                 place.replace(outputs[int(number) - 1].copy())
 
-    def name_outputs(self) -> tuple[Key, ...]:
-        """Give every output a name of its own, and add those that only order or name the rows; their keys."""
-        select, keys = self._select, dict[str, Key]()
-        values: dict[str, exp.Expr] = {}
-        for value in self._outputs:
-            self._add(value, keys, values)
-        if select is self._whole and not self.aggregate:
-            self._take_order(keys, values)
-        self.shown = tuple(keys)
+    def _name_rows(self) -> None:
+        """Add what names the rows to the outputs, each of which gets a name of its own."""
+        select, keys = self._select, self._keys
+        self._group, self._shown = tuple[str, ...](), tuple(keys)
         if select.args.get("group"):
-            self.group = tuple(name for name in keys if isinstance(values[name], exp.Column))
+            self._group = tuple(name for name in keys if isinstance(self._values[name], exp.Column))
         elif self._is_plain:
             # A row is told by what names it; behind what is shown, which a column of that name may be.
-            for name in self.first.subject:
+            for name in self._first.subject:
                 if name not in keys:
-                    keys[name] = self.first.exact_keys[name]
-                    values[name] = self._own(name)
-            if self.order and self.shown == (self.order[0][0],):
-                self.shown = (*self.first.subject[:1], *self.shown)
-        select.set("expressions", [exp.alias_(value, name, quoted=True) for name, value in values.items()])
-        return tuple(keys.values())
+                    keys[name] = self._first.exact_keys[name]
+                    self._values[name] = self._own(name)
+            if self.order and self._shown == (self.order[0][0],):
+                self._shown = (*self._first.subject[:1], *self._shown)
+        select.set("expressions", [exp.alias_(value, name, quoted=True) for name, value in self._values.items()])
 
-    def _add(self, value: exp.Expr, keys: dict[str, Key], values: dict[str, exp.Expr]) -> str:
+    def _add(self, value: exp.Expr) -> str:
         """The name of an output, which is added unless it is there."""
+        keys, values = self._keys, self._values
         if (same := next((name for name, other in values.items() if other == value), None)) is not None:
             return same
         key = self._key_of(value)
@@ -262,7 +239,7 @@ class _Parts:
         keys[name], values[name] = replace(key, name=name, label=key.words), value
         return name
 
-    def _take_order(self, keys: dict[str, Key], values: dict[str, exp.Expr]) -> None:
+    def _take_order(self) -> None:
         """Take ORDER BY and LIMIT out of the tree, where what orders can stand among the outputs."""
         select = self._select
         order, limit = select.args.get("order"), select.args.get("limit")
@@ -273,11 +250,11 @@ class _Parts:
             self.limit = int(str(limit.expression.this))
             self.ranked = self._rank(ordered[0]) if ordered else ""
         if select.args.get("offset") or (
-            select.args.get("distinct") and any(one.this not in values.values() for one in ordered)
+            select.args.get("distinct") and any(one.this not in self._values.values() for one in ordered)
         ):
             self.limit = None
             return
-        self.order = tuple((self._add(one.this, keys, values), bool(one.args.get("desc"))) for one in ordered)
+        self.order = tuple((self._add(one.this), bool(one.args.get("desc"))) for one in ordered)
         select.set("order", None)
         select.set("limit", None)
 
@@ -301,14 +278,15 @@ class _Parts:
             self.aggregate = "len"
             if isinstance(inner, exp.Distinct):
                 select.set("distinct", exp.Distinct())
-                self._is_plain, self.counts_once = False, True
+                self._is_plain = False
+                self.once = " and ".join(self._key_of(one).words for one in inner.expressions)
                 # What is unknown is none of them.
                 for one in inner.expressions:
                     select.where(one.copy().is_(exp.null()).not_(), copy=False)
                 return list(inner.expressions)
             if isinstance(inner, exp.Column):
                 select.where(inner.copy().is_(exp.null()).not_(), copy=False)
-            return [self._own(name) for name in self.first.default or self.first.subject]
+            return [self._own(name) for name in self._first.default or self._first.subject]
         self.aggregate = _AGGREGATES[type(value)]
         return [inner]
 
@@ -316,7 +294,7 @@ class _Parts:
         """An output; the first table's default keys for *."""
         if not item.is_star or isinstance(item, exp.Count):
             return [item]
-        return [self._own(name) for name in self.first.default or self.first.exact_keys]
+        return [self._own(name) for name in self._first.default or self._first.exact_keys]
 
     def _own(self, name: str) -> exp.Column:
         """A column of the first table."""

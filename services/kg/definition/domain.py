@@ -114,7 +114,7 @@ class _Reading:
         if self.faults:
             raise BrokenDomain(name, sorted(set(self.faults), key=lambda fault: (fault.file, fault.line)))
         values = (tuple(functions.values()), kinds, tables, texts, self.folder, calendar)
-        return Domain(name, file.summary, *values, file.timed, self.bundled, file.warm_up)
+        return Domain(name, *values, file.timed, self.bundled, file.warm_up)
 
     def hook(self, name: str) -> Callable[..., Any]:
         """A function of the folder's Python, `module.function`.

@@ -32,7 +32,7 @@ def kind_of(
     values |= {"aliases": {normalise(main): others for main, others in aliases.items()}}
     values |= {"popularity": tuple((one, _numbers(one, part, sources)) for one in part.popularity)}
     values |= {"spellings": hook(part.python) if part.python else None}
-    return build(Kind, part, **values | {"name": name, "domain": folder.name})
+    return build(Kind, part, name=name, **values)
 
 
 def _rules(part: KindPart, folder: Folder) -> NameRules:

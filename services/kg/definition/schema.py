@@ -1,4 +1,4 @@
-"""The models of `domain.yaml` and `tables.yaml`, field by field."""
+"""The models of `domain.yaml`, `tables.yaml` and `identity.yaml`, field by field."""
 
 import re
 from typing import Annotated, Any, Literal, TypeAlias
@@ -26,7 +26,7 @@ class ColumnPart(Part):
     type: Literal["text", "date", "integer", "bigint", "number", "flag"]
     required: bool = False
     default: Fixed | float | None = None
-    unit: str = ""
+    unit: str = ""  # for people who read the file, as `about`
     about: str = ""
 
     @model_validator(mode="before")
@@ -80,6 +80,19 @@ class NameWords(Part):
     codes: bool = False
     beside_codes: frozenset[str] = frozenset()  # words that may stand beside a code
     code_marks: frozenset[str] = frozenset()  # words that stand before a code in brackets
+
+
+class Identity(Part):
+    """How entities of a kind are identified."""
+
+    apart: str | None = None  # the column, a date, that tells entities of one name apart
+    of: bool = False  # identifiers are made of the owner's name and its own
+    prefix: str = ""  # of new identifiers
+    columns: dict[str, str | int | float | bool] = Field(default_factory=dict)  # of all entities in their table
+    same: dict[str, str] = Field(default_factory=dict)  # slugs of other spellings -> the slug
+    new: str | None = None  # the pattern of names that may become an entity and its identifier; else all may
+    # An entity that was identified by its name becomes the one of that name that a source numbers.
+    merge: bool = False
 
 
 class KindPart(NameWords):
@@ -227,7 +240,7 @@ class TextsPart(Part):
 class DomainFile(Part):
     """`domain.yaml`."""
 
-    summary: Annotated[str, Field(min_length=1)]
+    summary: Annotated[str, Field(min_length=1)]  # for people who read the file
     timed: bool = False
     warm_up: str = ""
     kinds: dict[Name, KindPart] = Field(default_factory=dict)

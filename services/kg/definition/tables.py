@@ -59,9 +59,9 @@ def _table(name: str, part: TablePart, metadata: MetaData) -> Table:
             autoincrement=False,
             nullable=not one.required and column not in part.key,
             default=one.default,
-            info={"type": one.type, "unit": one.unit, "about": one.about},
+            info={"type": one.type},
         )
         for column, one in part.columns.items()
     ]
     indexes = [Index(index, *of) for index, of in part.indexes.items()]
-    return Table(name, metadata, *columns, *indexes, info={"about": part.about})
+    return Table(name, metadata, *columns, *indexes)

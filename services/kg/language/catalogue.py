@@ -15,7 +15,7 @@ from rapidfuzz import fuzz, process
 from sqlalchemy import ColumnElement, Connection, Table, TextualSelect
 
 from services.kg.definition.folder import Folder
-from services.kg.definition.schema import Facet, Fixed, KeyKind, NameWords, ParameterKind, Popularity
+from services.kg.definition.schema import Facet, Fixed, Identity, KeyKind, NameWords, ParameterKind, Popularity
 from services.kg.errors import UnknownKey, UnknownName
 from services.kg.language.tree import Operator, Project, Step
 from services.kit.text.times import PACIFIC, Calendar
@@ -177,7 +177,6 @@ class Kind:
     """A kind of names."""
 
     name: str  # as functions and the index call it
-    domain: str  # the domain that defines it
     entities: TextualSelect  # rows of an identifier, the main name and the others of `also`
     rules: NameRules = field(default_factory=NameRules)  # what is particular about its names
     also: tuple[float, ...] = ()  # share of the weight that each of the other columns' names has
@@ -191,6 +190,7 @@ class Kind:
     table: str = ""  # the table of its entities
     id: str = ""  # the column of the identifier there
     key: str = ""  # the column of the main name there
+    identity: Identity = field(default_factory=Identity)  # how a load tells its entities; only loaders read it
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +198,6 @@ class Domain:
     """One area of the graph."""
 
     name: str  # the folder's name; of the bundled ones the classifier's label
-    summary: str  # its content, in the prompt
     functions: tuple[Function, ...]  # in the order of the file
     kinds: Mapping[str, Kind]  # of names, by name
     tables: Mapping[str, Table]  # its own, by name

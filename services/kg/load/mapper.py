@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 from sqlalchemy import Column, Table
 
 from services.kg.definition.folder import BrokenPart, check_name
+from services.kg.language.catalogue import Kind
 from services.kg.load.errors import BadRow
 from services.kg.load.graph import Graph, Row
 from services.kg.load.mapping import Constant, Entity, From, Occurrence, Part, Rule, Slug, Text, Value
@@ -30,7 +31,7 @@ from services.kg.load.reading import (
     slug_of,
     text_of,
 )
-from services.kg.load.registry import KindTable, Mention
+from services.kg.load.registry import Mention
 from services.kg.load.transforms import Transform
 from services.kg.load.values import leniently, text, whole
 
@@ -100,7 +101,7 @@ class Schema:
 
     name: str
     tables: Mapping[str, Table]
-    kinds: Mapping[str, KindTable]
+    kinds: Mapping[str, Kind]
     transforms: Mapping[str, Transform]  # of the domain, and those that all have
     records: Mapping[str, Put]
     filters: Mapping[str, Filter]
@@ -181,7 +182,7 @@ class Compiler:
     def _entity(self, value: Entity) -> Read:
         kind = named(self.schema.kinds, value.kind, "kind")
         table = self.schema.tables[kind.table]
-        title = table.c[kind.title]
+        title = table.c[kind.key]
         name = self._typed(title, value.name)
         identifier = self._typed(table.c[kind.id], value.id) if value.id else None
         apart_column = kind.identity.apart
@@ -269,7 +270,7 @@ class Compiler:
                 columns[name] = self._typed(column_named(table, name), element if name in part.splits else value)
         own = self._own_title(table, part)
         needed = required(table)
-        missing = [name for name in needed if name not in columns and not (own and own[0].title == name)]
+        missing = [name for name in needed if name not in columns and not (own and own[0].key == name)]
         if missing:
             raise BrokenPart(f"table {table.name} needs {', '.join(missing)}")
         places = {name: place_of(part.columns[name]) or name for name in needed if name in part.columns}
@@ -281,8 +282,8 @@ class Compiler:
             doubtful = fill
             if own:
                 kind, title = own
-                row[kind.title] = scope.writer.registry.name(kind, row[kind.id], title(scope))
-                doubtful = fill or (kind.identity.of and row[kind.title].islower())
+                row[kind.key] = scope.writer.registry.name(kind, row[kind.id], title(scope))
+                doubtful = fill or (kind.identity.of and row[kind.key].islower())
             for column in needed:
                 if row[column] is None:
                     raise BadRow(places.get(column, column), "is missing")
@@ -294,7 +295,7 @@ class Compiler:
     def _table_named(self, name: str) -> Table:
         return named(self.schema.tables, name, "table")
 
-    def _own_title(self, table: Table, part: Part) -> tuple[KindTable, Read] | None:
+    def _own_title(self, table: Table, part: Part) -> tuple[Kind, Read] | None:
         """The kind of the entities whose own rows these are, and the reader of their names.
 
         None if the part states the name itself; else the registry spells it.
@@ -304,8 +305,8 @@ class Compiler:
             entity = self.rule.let.get(variable[1:]) if is_variable(variable) else value
             if isinstance(entity, Entity):
                 kind = self.schema.kinds[entity.kind]
-                if kind.table == table.name and kind.id == column and kind.title not in part.columns:
-                    return kind, self._typed(table.c[kind.title], entity.name)
+                if kind.table == table.name and kind.id == column and kind.key not in part.columns:
+                    return kind, self._typed(table.c[kind.key], entity.name)
         return None
 
     def _record(self, part: Part) -> Callable[[Scope], None]:

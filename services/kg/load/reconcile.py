@@ -8,10 +8,10 @@ from collections.abc import Iterator
 
 from sqlalchemy import Column, Table, and_, exists, func, select, update
 
+from services.kg.language.catalogue import Kind
 from services.kg.load.graph import Graph
 from services.kg.load.identity import slug
 from services.kg.load.mapper import Schema
-from services.kg.load.registry import KindTable
 from services.kg.store.tables import stated_total
 
 
@@ -23,7 +23,7 @@ def merge(graph: Graph, schema: Schema) -> None:
                 _replace(graph, schema, kind, old, new)
 
 
-def _pairs(graph: Graph, kind: KindTable) -> Iterator[tuple[str, str]]:
+def _pairs(graph: Graph, kind: Kind) -> Iterator[tuple[str, str]]:
     """Identifiers made of names, each with the number of the entity of that name, if there is only one."""
     table = graph.tables[kind.table]
     key = table.c[kind.id]
@@ -31,7 +31,7 @@ def _pairs(graph: Graph, kind: KindTable) -> Iterator[tuple[str, str]]:
     if not any(one.isdecimal() for one in with_digit):
         return
     apart = table.c[kind.identity.apart] if kind.identity.apart else None
-    columns = [key, table.c[kind.title], *([apart] if apart is not None else [])]
+    columns = [key, table.c[kind.key], *([apart] if apart is not None else [])]
     numbered: dict[tuple[str, str | None], str] = {}
     named: list[tuple[str, tuple[str, str | None]]] = []
     for identifier, title, *more in graph.connection.execute(select(*columns)):
@@ -48,7 +48,7 @@ def _pairs(graph: Graph, kind: KindTable) -> Iterator[tuple[str, str]]:
             yield identifier, number
 
 
-def _replace(graph: Graph, schema: Schema, kind: KindTable, old: str, new: str) -> None:
+def _replace(graph: Graph, schema: Schema, kind: Kind, old: str, new: str) -> None:
     """Replace an entity by another: of rows that both have the other's stay, and columns that it lacks are filled."""
     own = graph.tables[kind.table]
     for table in schema.tables.values():

@@ -5,45 +5,16 @@ the slug of the name. A kind whose names Python spells (`spellings`) is found by
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from pydantic import Field
 from sqlalchemy import select
 
-from services.kg.definition.folder import Part
+from services.kg.language.catalogue import Kind
 from services.kg.load.errors import BadRow
 from services.kg.load.graph import Graph, Row
 from services.kg.load.identity import slug
 from services.kg.store.names import normalise
-
-# The forms of an entity's name with their weights, from the name and the identifier.
-Spellings = Callable[[str, str], Iterable[tuple[str, float]]]
-
-
-class Identity(Part):
-    """How entities of a kind are identified."""
-
-    apart: str | None = None  # the column, a date, that tells entities of one name apart
-    of: bool = False  # identifiers are made of the owner's name and its own
-    prefix: str = ""  # of new identifiers
-    columns: dict[str, str | int | float | bool] = Field(default_factory=dict)  # of all entities in their table
-    same: dict[str, str] = Field(default_factory=dict)  # slugs of other spellings -> the slug
-    new: str | None = None  # the pattern of names that may become an entity and its identifier; else all may
-    # An entity that was identified by its name becomes the one of that name that a source numbers.
-    merge: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class KindTable:
-    """A kind of entity: its table, the columns of identifiers and names, and how entities are identified."""
-
-    name: str
-    table: str
-    id: str
-    title: str
-    identity: Identity = field(default_factory=Identity)
-    spellings: Spellings | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +34,7 @@ class Mention:
 class Registry:
     """The entities of the graph and those that were put, by name."""
 
-    def __init__(self, graph: Graph, kinds: Mapping[str, KindTable]) -> None:
+    def __init__(self, graph: Graph, kinds: Mapping[str, Kind]) -> None:
         self.graph = graph
         self.kinds = kinds
         # By kind: slug of a name -> identifiers with the value that tells them apart.
@@ -101,7 +72,7 @@ class Registry:
         if kind.identity.of:
             identifier = mention.id or (f"{slug(mention.of)}/{slug(title)}" if mention.of else slug(title))
             fill = mention.fill or title.islower()
-            self.graph.put(kind.table, {kind.id: identifier, kind.title: title, **mention.columns}, fill=fill)
+            self.graph.put(kind.table, {kind.id: identifier, kind.key: title, **mention.columns}, fill=fill)
             return identifier
         existing, apart = mention.id or self.find(mention), mention.apart
         if kind.spellings and existing and not mention.id:
@@ -115,14 +86,14 @@ class Registry:
         doubtful = mention.fill or (title.islower() and self._spellings.get((kind.table, identifier), title) == title)
         has_values = any(value is not None for value in mention.columns.values())
         fill = doubtful or (bool(kind.identity.columns) and not has_values)
-        row: Row = {kind.id: identifier, kind.title: self._spelling(kind, identifier, title)}
+        row: Row = {kind.id: identifier, kind.key: self._spelling(kind, identifier, title)}
         if kind.identity.apart:
             row[kind.identity.apart] = apart
         self.graph.put(kind.table, row | kind.identity.columns | mention.columns, fill=fill)
         self._index(kind, identifier, title, apart)
         return identifier
 
-    def name(self, kind: KindTable, identifier: str, otherwise: str) -> str:
+    def name(self, kind: Kind, identifier: str, otherwise: str) -> str:
         """The best spelling of the entity's name so far, else the one given."""
         return self._spellings.get((kind.table, identifier), otherwise)
 
@@ -134,7 +105,7 @@ class Registry:
         """Whether an entity of the kind has that name, or a source mentions one."""
         return slug(name) in self._slug_index(self.kinds[kind]) or (kind, slug(name)) in self._mentioned
 
-    def _new(self, kind: KindTable, name: str, apart: str | None) -> str:
+    def _new(self, kind: Kind, name: str, apart: str | None) -> str:
         if kind.identity.new is not None:
             if not re.fullmatch(kind.identity.new, name):
                 raise BadRow("", f"no {kind.name} is named {name[:60]!r}")
@@ -142,37 +113,37 @@ class Registry:
         key = kind.identity.prefix + self._key(kind, name)
         return f"{key}-{apart}" if kind.identity.apart and apart else key
 
-    def _key(self, kind: KindTable, name: str) -> str:
+    def _key(self, kind: Kind, name: str) -> str:
         key = slug(name)
         return kind.identity.same.get(key, key)
 
-    def _index(self, kind: KindTable, identifier: str, name: str, apart: str | None) -> None:
+    def _index(self, kind: Kind, identifier: str, name: str, apart: str | None) -> None:
         if kind.spellings:
             self._add_surfaces(kind, self._surface_index(kind), identifier, name)
         elif kind.name in self._by_slug:
             namesakes = self._by_slug[kind.name].setdefault(self._key(kind, name), {})
             namesakes[identifier] = apart or namesakes.get(identifier)
 
-    def _spelling(self, kind: KindTable, identifier: str, name: str) -> str:
+    def _spelling(self, kind: Kind, identifier: str, name: str) -> str:
         """The better spelling: with capitals, with accents, the first."""
         best = self._spellings.setdefault((kind.table, identifier), name)
         if (best.islower() and not name.islower()) or (best.isascii() and not name.isascii() and not name.islower()):
             self._spellings[kind.table, identifier] = best = name
         return best
 
-    def _rows(self, kind: KindTable) -> list[tuple[str, str, str | None]]:
+    def _rows(self, kind: Kind) -> list[tuple[str, str, str | None]]:
         """Identifiers, names and the values that tell them apart."""
         self.graph.flush()
         table = self.graph.tables[kind.table]
-        apart = table.c[kind.identity.apart or kind.title]
-        statement = select(table.c[kind.id], table.c[kind.title], apart).order_by(table.c[kind.id])
+        apart = table.c[kind.identity.apart or kind.key]
+        statement = select(table.c[kind.id], table.c[kind.key], apart).order_by(table.c[kind.id])
         for column, value in kind.identity.columns.items():
             statement = statement.where(table.c[column] == value)
         rows = self.graph.connection.execute(statement).all()
         self._spellings |= {(kind.table, row[0]): row[1] for row in rows}
         return [(row[0], row[1], row[2] if kind.identity.apart else None) for row in rows]
 
-    def _slug_index(self, kind: KindTable) -> dict[str, dict[str, str | None]]:
+    def _slug_index(self, kind: Kind) -> dict[str, dict[str, str | None]]:
         index = self._by_slug.get(kind.name)
         if index is None:
             index = self._by_slug[kind.name] = {}
@@ -180,14 +151,14 @@ class Registry:
                 index.setdefault(self._key(kind, name), {})[identifier] = apart
         return index
 
-    def _find_by_surface(self, kind: KindTable, name: str) -> str | None:
+    def _find_by_surface(self, kind: Kind, name: str) -> str | None:
         """The entity that has this form of a name, of several the one with the shortest identifier; or None."""
         index = self._surface_index(kind)
         weights = index.get(f"={name.upper()}") or index.get(normalise(name)) or {}
         # A company's common stock has the shortest ticker; its warrants, units and notes append to it.
         return min(weights, key=lambda key: (-weights[key], len(key), key), default=None)
 
-    def _surface_index(self, kind: KindTable) -> dict[str, dict[str, float]]:
+    def _surface_index(self, kind: Kind) -> dict[str, dict[str, float]]:
         index = self._by_surface.get(kind.name)
         if index is None:
             index = self._by_surface[kind.name] = {}
@@ -195,7 +166,7 @@ class Registry:
                 self._add_surfaces(kind, index, identifier, name)
         return index
 
-    def _add_surfaces(self, kind: KindTable, index: dict[str, dict[str, float]], identifier: str, name: str) -> None:
+    def _add_surfaces(self, kind: Kind, index: dict[str, dict[str, float]], identifier: str, name: str) -> None:
         index[f"={identifier}"] = {identifier: 1.0}
         for surface, weight in kind.spellings(name, identifier) if kind.spellings else ():
             weights = index.setdefault(normalise(surface), {})

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
@@ -11,11 +11,11 @@ from pydantic import RootModel
 from sqlalchemy import Table
 
 from services.kg.definition.folder import BrokenDomain, BrokenPart, Folder
-from services.kg.language.catalogue import Catalogue, Domain
+from services.kg.definition.schema import Identity
+from services.kg.language.catalogue import Catalogue, Domain, Kind
 from services.kg.load.errors import BadMapping
 from services.kg.load.mapper import Action, Compiler, Filter, Schema, column_named, named
 from services.kg.load.mapping import Source
-from services.kg.load.registry import Identity, KindTable
 from services.kg.load.transforms import TRANSFORMS
 from services.kg.store.tables import source as source_table
 from services.kg.store.tables import stated_total
@@ -72,7 +72,7 @@ class Sources:
             mapping for domain in catalogue.domains.values() for mapping in _mappings(domain, self.schemas[domain.name])
         )
         self.tables: dict[str, Table] = {}
-        self.kinds: dict[str, KindTable] = {}
+        self.kinds: dict[str, Kind] = {}
         self.domain_by_table: dict[str, str] = {}
         for schema in self.schemas.values():
             self.tables |= schema.tables
@@ -114,12 +114,7 @@ def schema_of(domain: Domain) -> Schema:
     return Schema(
         domain.name,
         {**domain.tables, stated_total.name: stated_total},
-        {
-            kind.name: KindTable(
-                kind.name, kind.table, kind.id, kind.key, identities.get(kind.name, Identity()), kind.spellings
-            )
-            for kind in domain.kinds.values()
-        },
+        {name: replace(kind, identity=identities.get(name, kind.identity)) for name, kind in domain.kinds.items()},
         {**TRANSFORMS, **getattr(python, "TRANSFORMS", {})},
         getattr(python, "RECORDS", {}),
         getattr(python, "FILTERS", {}),

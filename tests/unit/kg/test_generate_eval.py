@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
+from proto.kg import KgEntity
 from services.kg.domains import CATALOGUE
-from services.kg.outcome import Entity, Outcome
+from services.kg.outcome import Outcome
 from tests.bench.kg_eval import Question, answered, holds, verdict
 from tests.unit.kg.graph import ASKED
 
@@ -35,7 +36,7 @@ def test_a_bare_number_in_running_text_is_an_accident() -> None:
 
 
 def outcome(name: str, key: str, value: Any, **more: Any) -> Outcome:
-    entity = Entity(name, "movie", (name,), name, 1.0, "exact")
+    entity = KgEntity(name=name, kind="movie", surface=name, entity_ids=(name,))
     rows = ({"title": name, "year": 1999, key: value},)
     return Outcome(f'get_movie("{name}")["{key}"]', "ok", FILM, (key,), rows, 1, entities=(entity,), **more)
 

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proto.kg import KgSettled
+from proto.kg import KgEntity, KgSettled
 from services.kg.domains import CATALOGUE
 from services.kg.generate.rules.lexicon import lexicons
-from services.kg.outcome import Entity, Outcome
+from services.kg.outcome import Outcome
 from services.kg.settle import settle
 
 LAST_WEEK = ("last week (2023-05-01 to 2023-05-05)",)
@@ -39,7 +39,7 @@ def statement(
     assert match is not None
     function, shown = CATALOGUE.function(match[2], DOMAINS[match[2]]), tuple(SHOWN.findall(source))
     total, aggregate = len(rows) if count is None else count, (match[1] or "").lower()
-    entities = (Entity(name, "thing", (name,), name.title(), 1.0, "exact"),)
+    entities = (KgEntity(name=name, kind="thing", surface=name.title(), entity_ids=(name,)),)
     outcome = Outcome(source, "ok", function, shown, tuple(rows), total, value, aggregate, entities, windows)
     return replace(outcome, notes=notes)
 
