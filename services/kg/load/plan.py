@@ -16,6 +16,7 @@ from services.kg.load.schema import MappingFile
 LISTED = frozenset({".jsonl", ".ndjson"})
 # A file may begin with bad records.
 SAMPLE_RECORDS = 20
+MAX_CHOICES = 10_000
 
 Done = Callable[[str, int], None]
 
@@ -44,9 +45,9 @@ class Format:
         """
         writer.begin()
         filters = [one.through(writer, lambda: _rows(path)) for one in self.mappings if one.through]
-        is_first = order == self.passes[0]
+        choose, is_first = self._chooser(), order == self.passes[0]
         for line, record in read(path, bad if is_first else _silent):
-            action = next((one for one in self.actions if one.fits(record)), None)
+            action = choose(record)
             if action is None and is_first and domain is None:
                 bad(line.number, BadRow("", "is no record that a mapping describes"), record)
             if action is None or action.order != order or domain not in (None, action.domain_of(record)):
@@ -59,6 +60,27 @@ class Format:
                 done(action.domain_of(record), line.end)
             except BadRow as error:
                 bad(line.number, error, record)
+
+    def _chooser(self) -> Callable[[Record], Action | RowAction | None]:
+        """What finds the first action that fits a record, cached by the values that decide."""
+        reads = list({name: read for one in self.actions for name, read in one.deciding}.values())
+        choices: dict[tuple[object, ...], Action | RowAction | None] = {}
+
+        def choose(record: Record) -> Action | RowAction | None:
+            values = tuple([read(record) for read in reads])
+            try:
+                return choices[values]
+            except KeyError:
+                is_cached = len(choices) < MAX_CHOICES
+            except TypeError:
+                # A list or an object, which is no key.
+                is_cached = False
+            action = next((one for one in self.actions if one.fits(record)), None)
+            if is_cached:
+                choices[values] = action
+            return action
+
+        return choose
 
 
 def _silent(line: int, error: BadRow, record: object) -> None:

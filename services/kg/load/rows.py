@@ -3,7 +3,7 @@
 A CSV file that is named like a table, `movie.csv`, and whose header has columns of it, holds such rows too.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -22,6 +22,11 @@ class RowAction:
     table: str | None = None  # the table of all records, which then are the rows themselves
     order: ClassVar[int] = 30  # as entities in most mappings
     _columns: dict[str, tuple[dict[str, Any], list[str]]] = field(default_factory=dict)
+
+    @property
+    def deciding(self) -> Sequence[tuple[str, Callable[[Record], Any]]]:
+        """The readers whose values decide whether a record is a row, by name."""
+        return [] if self.table is not None else [("table and row", self.fits)]
 
     @property
     def domains(self) -> frozenset[str]:
