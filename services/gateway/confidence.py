@@ -13,7 +13,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
-from itertools import product
 from typing import Annotated, Any, Literal
 
 import yaml
@@ -22,16 +21,11 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from proto.classify import Classification
 from proto.read import ReadResponse
 from services.gateway.evidence import Evidence
-from services.gateway.normalize import Normalized
 from services.kit.caution import COSTS, Caution, shifted
 from services.kit.llm import Sample
 
 _DATA = files("services.gateway") / "data"
 SIGNALS: dict[str, str] = yaml.safe_load((_DATA / "signals.yaml").read_text(encoding="utf-8"))
-# Signals that cost a call to the generator each; only heads with their names make it.
-SAMPLED = frozenset({"agreement", "abstain", "invalid"})
-CHECKED = frozenset({"check"})
-REMEMBERED = frozenset({"sources"})
 LOGPROBS = ("logprob_mean", "logprob_min", "logprob_first")
 RANKS = frozenset(f"{name}_rank" for name in LOGPROBS)
 # How frequent and how hard domains are differs between made-up questions and real ones.
@@ -39,12 +33,10 @@ DOMAINS = frozenset(name for name in SIGNALS if name.startswith("domain_"))
 # Of a page, a collection and a reranker they are of three scales, and what is fitted on one misleads on the others:
 # with them the medium model's confidence took 21 of 72 questions over articles for invalid, without them none.
 RELEVANCE = frozenset(("score_best", "score_gap"))
-# Signals that mean the same for all generators, all that the generic confidence weighs: of texts, of the generator's
-# agreement with itself, and ranks of log-probabilities.
+# Signals that mean the same for all generators, all that the generic confidence weighs: of texts, and ranks of
+# log-probabilities.
 GENERIC_SIGNALS = (
-    SAMPLED
-    | CHECKED
-    | RANKS
+    RANKS
     | {"support", "echo", "numbers_supported", "question_covered", "question_covered_best", "rare_covered"}
     | {"reader_same", "reader_span", "reader_says"}
     | {"said_unknown", "said_invalid", "false_premise", "empty", "no_record"}
@@ -136,10 +128,6 @@ class Confidence(BaseModel):
         """Signals that it weighs."""
         return {*self.answer.names, *(self.invalid.names if self.invalid else ())}
 
-    def uses(self, names: frozenset[str]) -> bool:
-        """Whether any head weighs one of these signals."""
-        return bool(names & self.names)
-
     def decide(self, signals: Mapping[str, float], caution: Caution = "balanced") -> "Decision":
         """The reply that gains most: `p - c (1 - p)`, c by the caution, for one right by p; 0 for none."""
         right = 0.0 if signals["said_unknown"] or signals["said_invalid"] else self.answer.probability(signals)
@@ -147,12 +135,6 @@ class Confidence(BaseModel):
         if self.invalid is not None and invalid >= max(self.invalid.thresholds[caution], right):
             return Decision("invalid_question", invalid)
         return Decision("answer" if right >= self.answer.thresholds[caution] else "unknown", right)
-
-    def may_change(self, signals: Mapping[str, float], names: Iterable[str], caution: Caution = "balanced") -> bool:
-        """Whether values between 0 and 1 of these further signals could change the decision."""
-        weighed = sorted(self.names & set(names))
-        corners = (dict(zip(weighed, values, strict=True)) for values in product((0.0, 1.0), repeat=len(weighed)))
-        return len({self.decide({**signals, **corner}, caution).kind for corner in corners}) > 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,9 +169,6 @@ class Observation:
         answer: the greedy answer, normalised.
         sample: its tokens' log-probabilities.
         evidence: passages of the generator's prompt.
-        others: further samples.
-        sources: answers from other sources.
-        check: the generator's own probability that the evidence says so.
         ranks: of the log-probabilities, by signal.
         reading: the extractive reader's spans in the evidence.
     """
@@ -200,9 +179,6 @@ class Observation:
     sample: Sample
     evidence: Sequence[Evidence]
     classification: Classification
-    others: Sequence[Normalized] = field(default=())
-    sources: Sequence[Normalized] = field(default=())
-    check: float | None = None
     ranks: Mapping[str, float] = field(default_factory=dict)
     reading: ReadResponse | None = None
 
@@ -242,16 +218,6 @@ def signals(observation: Observation) -> dict[str, float]:
     }
     if scores:
         values |= {"score_best": scores[0], "score_gap": scores[0] - scores[1] if len(scores) > 1 else 0.0}
-    if observation.others:
-        values |= {
-            "agreement": _agreement(observation.others, answer),
-            "abstain": _mean(other.kind == "unknown" for other in observation.others),
-            "invalid": _mean(other.kind == "invalid_question" for other in observation.others),
-        }
-    if observation.sources:
-        values["sources"] = _agreement(observation.sources, answer)
-    if observation.check is not None:
-        values["check"] = observation.check
     if observation.reading is not None:
         values |= _reader_signals(observation.reading, answer)
     return values
@@ -290,7 +256,3 @@ def share(part: set[str], whole: set[str]) -> float:
 def _mean(flags: Iterable[bool]) -> float:
     values = list(flags)
     return sum(values) / len(values) if values else 0.0
-
-
-def _agreement(others: Sequence[Normalized], answer: set[str]) -> float:
-    return _mean(other.kind == "answer" and words(other.answer) == answer for other in others)
