@@ -126,7 +126,7 @@ def _own(
     from lab.evaluator import calibrate as fitting
     from lab.evaluator import generic
     from lab.evaluator.errors import EvaluatorError
-    from services.gateway.confidence import DOMAINS, RANKS, RELEVANCE, SIGNALS
+    from services.gateway.confidence import RANKS, SIGNALS
 
     with ends(problem=(EvaluatorError, OSError, ValueError)):
         model = generator
@@ -140,8 +140,7 @@ def _own(
         if ablate:
             _ablate(fitting.table([pair for run in runs for pair in generic.ranked(run)]).of_signals(SIGNALS), report)
             return b""
-        weighed = SIGNALS.keys() - RANKS - DOMAINS - RELEVANCE
-        data = fitting.table([pair for run in runs for pair in run]).of_signals(weighed)
+        data = fitting.table([pair for run in runs for pair in run]).of_signals(SIGNALS.keys() - RANKS)
         say(f"fitting on {data.answered.sum()} answers to {data.questions} questions", "dim")
         fitted = fitting.fit(data)
         both = fitting.halves(data)

@@ -28,11 +28,6 @@ _DATA = files("services.gateway") / "data"
 SIGNALS: dict[str, str] = yaml.safe_load((_DATA / "signals.yaml").read_text(encoding="utf-8"))
 LOGPROBS = ("logprob_mean", "logprob_min", "logprob_first")
 RANKS = frozenset(f"{name}_rank" for name in LOGPROBS)
-# How frequent and how hard domains are differs between made-up questions and real ones.
-DOMAINS = frozenset(name for name in SIGNALS if name.startswith("domain_"))
-# Of a page, a collection and a reranker they are of three scales, and what is fitted on one misleads on the others:
-# with them the medium model's confidence took 21 of 72 questions over articles for invalid, without them none.
-RELEVANCE = frozenset(("score_best", "score_gap"))
 # Signals that mean the same for all generators, all that the generic confidence weighs: of texts, and ranks of
 # log-probabilities.
 GENERIC_SIGNALS = (
@@ -192,9 +187,6 @@ def signals(observation: Observation) -> dict[str, float]:
     text = " ".join(item.text for item in evidence)
     plain = text.replace(",", "")
     numbers = set(NUMBER.findall(observation.answer))
-    domains: dict[str, float] = {item.label: item.probability for item in classification.domain_probabilities}
-    # Passages that were posted have none, which is no low score.
-    scores = sorted((item.score for item in evidence if item.score), reverse=True)
     values = {
         "answer_words": float(len(observation.answer.split())),
         "echo": share(answer, question),
@@ -212,12 +204,9 @@ def signals(observation: Observation) -> dict[str, float]:
         "empty": _mean(bool(_EMPTY.search(item.text)) for item in evidence),
         "no_record": float(any(_NO_RECORD.search(item.text) for item in evidence)),
         "false_premise": classification.false_premise_probability,
-        **{name: domains.get(name.removeprefix("domain_"), 0.0) for name in SIGNALS if name in DOMAINS},
         **logprob_signals(observation.sample),
         **observation.ranks,
     }
-    if scores:
-        values |= {"score_best": scores[0], "score_gap": scores[0] - scores[1] if len(scores) > 1 else 0.0}
     if observation.reading is not None:
         values |= _reader_signals(observation.reading, answer)
     return values

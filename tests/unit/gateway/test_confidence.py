@@ -1,7 +1,5 @@
 """Signals of an answer, and the decision of a fitted model."""
 
-from dataclasses import replace
-
 import pytest
 
 from proto.classify import Classification
@@ -35,9 +33,6 @@ def reading(*spans: tuple[str, float], nothing: float = 0.2) -> ReadResponse:
     return ReadResponse(model="reader/fp32", candidates=candidates, nothing=nothing, threshold=0.5)
 
 
-RANKED = [replace(PAGE, score=score) for score in (0.25, 0.75, 0.5)]
-
-
 @pytest.mark.parametrize(
     ("answer", "change", "expected"),
     [
@@ -49,8 +44,6 @@ RANKED = [replace(PAGE, score=score) for score in (0.25, 0.75, 0.5)]
         ("1864 or 1865", {}, {"numbers_supported": 0.5}),
         ("1864", {}, {"rare_covered": 1}),
         ("1864", {"query": "when was the grand observatory of lyon opened?"}, {"rare_covered": 0}),
-        ("Marta Lindqvist", {"evidence": RANKED}, {"score_best": 0.75, "score_gap": 0.25}),
-        ("Marta Lindqvist", {"evidence": RANKED[:1]}, {"score_best": 0.25, "score_gap": 0.0}),
     ],
 )
 def test_what_an_answer_shows(answer: str, change: dict[str, object], expected: dict[str, float]) -> None:
@@ -63,19 +56,13 @@ def test_every_signal_is_named_and_explained() -> None:
         "Marta Lindqvist",
         ranks=dict.fromkeys(confidence.RANKS, 0.5),
         reading=reading(("Marta", 0.5)),
-        evidence=RANKED,
     )
     assert set(values) == set(SIGNALS)
 
 
 def test_what_was_not_asked_or_not_offered_is_no_signal() -> None:
     missing = set(SIGNALS) - set(signals_of("Marta Lindqvist", sample=Sample("Marta Lindqvist", "stop")))
-    asked_for = {"reader_same", "reader_span", "reader_says"}
-    # Posted passages were ranked by nobody.
-    assert (
-        missing
-        == asked_for | {"score_best", "score_gap"} | {"logprob_mean", "logprob_min", "logprob_first"} | confidence.RANKS
-    )
+    assert missing == {"reader_same", "reader_span", "reader_says", *confidence.LOGPROBS, *confidence.RANKS}
 
 
 def test_nothing_shown_and_nothing_said_are_numbers_too() -> None:
