@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -21,7 +21,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from proto.classify import Classification
 from proto.read import ReadResponse
 from services.gateway.evidence import Evidence
-from services.kit.caution import COSTS, Caution, shifted
+from services.kit.caution import COSTS, Caution
 from services.kit.llm import Sample
 
 _DATA = files("services.gateway") / "data"
@@ -61,8 +61,7 @@ Probability = Annotated[float, Field(ge=0, le=1)]
 class Head(BaseModel):
     """A logistic regression over standardised signals.
 
-    `thresholds` are the least probabilities that are acted upon, by caution. Older files have one `threshold`, the
-    balanced one, from which the others follow by theory.
+    `thresholds` are the least probabilities that are acted upon, by caution.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -73,17 +72,6 @@ class Head(BaseModel):
     weights: tuple[Finite, ...]
     intercept: Finite
     thresholds: dict[Caution, Probability]
-
-    @model_validator(mode="before")
-    @classmethod
-    def _one_threshold(cls, values: Any) -> Any:
-        if not isinstance(values, dict) or "threshold" not in values or "thresholds" in values:
-            return values
-        others = {name: value for name, value in values.items() if name != "threshold"}
-        balanced = values["threshold"]
-        if isinstance(balanced, bool) or not isinstance(balanced, int | float) or not 0 <= balanced <= 1:
-            raise ValueError("threshold is no probability")
-        return others | {"thresholds": {caution: shifted(balanced, cost) for caution, cost in COSTS.items()}}
 
     @model_validator(mode="after")
     def _consistent(self) -> "Head":

@@ -7,7 +7,7 @@ from proto.read import ReadCandidate, ReadResponse
 from services.gateway import confidence
 from services.gateway.confidence import SIGNALS, Head, Observation, signals
 from services.gateway.evidence import Evidence
-from services.kit.caution import Caution
+from services.kit.caution import COSTS, Caution, line
 from services.kit.llm import Sample
 
 PAGE = Evidence("The Harbour Light was built in 1864 by Marta Lindqvist for 1,200,000 crowns.", page=0)
@@ -73,7 +73,7 @@ def test_nothing_shown_and_nothing_said_are_numbers_too() -> None:
 def head(**change: object) -> Head:
     values: dict[str, object] = {
         "names": ("support", "echo"), "means": (0.5, 0.5), "scales": (0.5, 0.5), "weights": (2.0, -1.0),
-        "intercept": 0.0, "threshold": 0.5,
+        "intercept": 0.0, "thresholds": {caution: line(cost) for caution, cost in COSTS.items()},
     }  # fmt: skip
     return Head.model_validate(values | change)
 
@@ -90,8 +90,8 @@ def test_shipped_models_know_only_signals_that_there_are() -> None:
         assert model.names <= SIGNALS.keys()
 
 
-def weighed(signal: str, *, threshold: float = 0.5) -> Head:
-    return head(names=(signal,), means=(0.5,), scales=(0.5,), weights=(4.0,), threshold=threshold)
+def weighed(signal: str) -> Head:
+    return head(names=(signal,), means=(0.5,), scales=(0.5,), weights=(4.0,))
 
 
 @pytest.mark.parametrize(
@@ -127,13 +127,6 @@ def test_the_reply_that_gains_most_is_chosen(kind: str, support: float, no_recor
 def test_emptiness_is_seen(text: str, empty: int, no_record: int) -> None:
     values = signals_of("x", evidence=[Evidence(text, page=0)])
     assert (values["empty"], values["no_record"]) == (empty, no_record)
-
-
-def test_one_threshold_of_an_earlier_file_is_the_balanced_one() -> None:
-    lines = head(threshold=0.5).thresholds
-    assert (lines["low"], lines["balanced"], lines["high"]) == pytest.approx((1 / 3, 0.5, 2 / 3))
-    assert set(head(threshold=1.0).thresholds.values()) == {1.0}
-    assert set(head(threshold=0.0).thresholds.values()) == {0.0}
 
 
 @pytest.mark.parametrize(
