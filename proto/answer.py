@@ -115,8 +115,8 @@ class AnswerRequest(Contract):
     )
     every_answer: bool = Field(
         False,
-        description="Whether `adaptive` gives its answer however unlikely it is to be right, and makes every call that "
-        "brings a signal: what a confidence is fitted on.",
+        description="Whether `adaptive` gives its answer however unlikely it is to be right: what a confidence is "
+        "fitted on.",
     )
     options: Options = Field(default_factory=Options, description="Knobs of the strategy; see `Options`.")
     trace: bool = Field(False, description="Whether the response tells how the answer came about; see `Trace`.")
@@ -193,7 +193,7 @@ class TraceEvent(Contract):
     detail: str = Field("", description="In words; why, where something was decided, failed or was left out.")
     messages: tuple[TraceMessage, ...] = Field((), description="The prompt.")
     constraint: str = Field("", description="What the reply was made to look like, as JSON; empty for free text.")
-    reply: str = Field("", description="What the generator said; several samples are apart by an empty line.")
+    reply: str = Field("", description="What the generator said.")
     elapsed_ms: Milliseconds = Field(0, description="How long it took.")
     prompt_tokens: Count = Field(0, description="Tokens read.")
     completion_tokens: Count = Field(0, description="Tokens written.")

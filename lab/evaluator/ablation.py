@@ -4,9 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
-from lab.evaluator.calibrate import Fitted, Floats, Table, earned, fit_all, outcomes
+from lab.evaluator.calibrate import Fitted, Floats, Table, earned, fit, outcomes
 from lab.evaluator.report import tables
 from lab.evaluator.score import Estimate, difference
 
@@ -18,14 +17,9 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "echo": ("echo",),
     "coverage": ("question_covered", "question_covered_best", "rare_covered"),
     "size of the evidence": ("evidence_log_words", "passages"),
-    "relevance": ("score_best", "score_gap"),
     "emptiness": ("empty", "no_record"),
     "form of the answer": ("answer_words", "yes_no"),
-    "domain": ("domain_finance", "domain_movie", "domain_music", "domain_open", "domain_sports"),
     "kind of question": ("dynamic", "false_premise"),
-    "samples": ("agreement", "abstain", "invalid"),
-    "check turn": ("check",),
-    "memory": ("sources",),
     "reader": ("reader_same", "reader_span", "reader_says"),
     "what it said": ("said_unknown", "said_invalid"),
 }
@@ -60,17 +54,15 @@ def groups(names: Iterable[str]) -> dict[str, tuple[str, ...]]:
 
 def ablate(data: Table) -> tuple[float, list[Row]]:
     """The score with all signals, and a row for each group, the one that is missed most first."""
-    # Thousands of small products: threads would cost more than they compute.
-    with threadpool_limits(1):
-        whole = fit_all(data)
-        score = earned(whole, data, whole.right, whole.false).score
-        reached = outcomes(whole, data, whole.right, whole.false)
-        rows = []
-        for group, names in groups(data.names).items():
-            less, only = fit_all(data.without(names)), fit_all(data.of_signals(names))
-            lost = difference(outcomes(less, data, less.right, less.false), reached).score
-            alone = earned(only, data, only.right, only.false).score
-            rows.append(Row(group, names, lost, _loss(less, data) - _loss(whole, data), alone))
+    whole = fit(data)
+    score = earned(whole, data, whole.right, whole.false).score
+    reached = outcomes(whole, data, whole.right, whole.false)
+    rows = []
+    for group, names in groups(data.names).items():
+        less, only = fit(data.without(names)), fit(data.of_signals(names))
+        lost = difference(outcomes(less, data, less.right, less.false), reached).score
+        alone = earned(only, data, only.right, only.false).score
+        rows.append(Row(group, names, lost, _loss(less, data) - _loss(whole, data), alone))
     return score, sorted(rows, key=lambda row: -row.nats)
 
 

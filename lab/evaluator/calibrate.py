@@ -2,14 +2,12 @@
 
 Two logistic regressions over the signals of `services/gateway/confidence.py`, written as the JSON that it reads: that
 an answer is right, and that a question is invalid. Thresholds, one for each caution, maximise the share right less what
-the share wrong costs, on predictions for held-out folds, never on the fit. Signals that cost a call to the generator
-are kept only where they earn their price.
+the share wrong costs, on predictions for held-out folds, never on the fit.
 """
 
 import zlib
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, fields, replace
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -42,9 +40,6 @@ FOR_A_SIGNAL = 10
 ORDER = {name: at for at, name in enumerate(SIGNALS)}
 # Signals that vary less tell nothing: float32 steps of a log-probability that is always the same.
 MIN_SCALE = 1e-5
-# Signals by the call that brings them. A call must earn a point in a hundred questions, on held-out folds.
-COSTLY = {"samples": ("agreement", "abstain", "invalid"), "check": ("check",), "memory": ("sources",)}
-PRICE = 0.01
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -156,33 +151,15 @@ class Fitted:
 
 
 def fit(data: Table) -> Fitted:
-    """Heads of the cheapest set of signals that earns as much as any, within the price of the calls it saves.
-
-    What earns is told by the score at a cost of 1.
-    """
-    costly = [names for names in COSTLY.values() if set(names) <= set(data.names)]
-    choices: list[tuple[float, Fitted]] = []
-    for calls in range(len(costly) + 1):
-        for omitted in combinations(costly, len(costly) - calls):
-            # Thousands of small products: threads would cost more than they compute.
-            with threadpool_limits(1):
-                fitted = fit_all(data.without([name for names in omitted for name in names]))
-            score = earned(fitted, data, fitted.right, fitted.false).score
-            choices.append((score - PRICE * calls, fitted))
-    # The first of equals is the cheapest.
-    return max(choices, key=lambda choice: choice[0])[1]
-
-
-def fit_all(data: Table) -> Fitted:
-    """Heads of all signals of the table, whatever they cost."""
-    answered = data.answered == 1
-    head, held_out = _head(data.names, data.signals[answered], data.right[answered], data.ids[answered])
+    """Heads of all signals of the table."""
+    answered, weighed = data.answered == 1, data.only(data.weighed)
     right, false = np.zeros(len(data.ids)), np.zeros(len(data.ids))
-    right[answered] = held_out
-    if data.invalid[data.weighed].sum() < MIN_INVALID:
-        return Fitted(head, None, right, false)
-    weighed = data.only(data.weighed)
-    invalid, false[data.weighed] = _head(data.names, weighed.signals, weighed.invalid, weighed.ids)
+    # Thousands of small products: threads would cost more than they compute.
+    with threadpool_limits(1):
+        head, right[answered] = _head(data.names, data.signals[answered], data.right[answered], data.ids[answered])
+        if weighed.invalid.sum() < MIN_INVALID:
+            return Fitted(head, None, right, false)
+        invalid, false[data.weighed] = _head(data.names, weighed.signals, weighed.invalid, weighed.ids)
     return Fitted(head, invalid, right, false)
 
 

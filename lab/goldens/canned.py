@@ -26,7 +26,6 @@ FOREVER_S = 10_000.0
 LOGPROB = -0.05
 MODEL = "canned-8b"
 # By words that are in the pattern of no other kind.
-_CHOICES = {"high": "level", "yes": "check"}
 _REGEXES = {"reasoning": "frame", "none|": "names", "(, ": "keywords"}
 _WORD = re.compile(r"\w+")
 Body = dict[str, Any]
@@ -121,8 +120,8 @@ class Canned(httpx.AsyncBaseTransport):
             "finish_reason": "stop" if completion == reply else "length",
             "logprobs": logprobs if "logprobs" in body else None,
         }
-        usage = {"prompt_tokens": prompt_tokens, "completion_tokens": len(completion) * body["n"]}
-        return {"model": body["model"], "choices": [choice] * body["n"], "usage": usage}
+        usage = {"prompt_tokens": prompt_tokens, "completion_tokens": len(completion)}
+        return {"model": body["model"], "choices": [choice], "usage": usage}
 
     def _search(self, body: Body) -> SearchResponse:
         documents = self.case.documents
@@ -148,13 +147,11 @@ def kind_of(body: Body) -> str:
     """The kind of a request, by its constraint, else by its system prompt."""
     outputs = body.get("structured_outputs", {})
     if "choice" in outputs:
-        return next(kind for word, kind in _CHOICES.items() if word in outputs["choice"])
+        return "level"
     if "grammar" in outputs:
         return "calculation"
     if "regex" in outputs:
         return next(kind for part, kind in _REGEXES.items() if part in outputs["regex"])
-    if body["n"] > 1:
-        return "samples"
     system = body["messages"][0]["content"]
     return next((name for name in ("knowledge", "summarise", "closed_book") if _system(name) == system), "answer")
 

@@ -30,7 +30,7 @@ SETTINGS: dict[str, Any] = {
     "api_key": "",
     "mesh_token": "",
 }
-# The one generator with a confidence of its own for its adapter, which takes all calls that have a signal.
+# A generator with a confidence of its own for its adapter.
 EMBEDDED = "SmolLM2-135M-Instruct"
 PAPERS: Mapping[str, Mapping[str, Any]] = {
     "plain": {"query": "Lamps and lenses of lighthouses", "collection": "harbours"},

@@ -57,7 +57,6 @@ class Scene(BaseModel):
     contexts: tuple[str, ...]
     questions: tuple[Question, ...]
 
-
     @property
     def wants_yes_or_no(self) -> bool:
         """Whether it is asked for yes or no, what its questions leave open aside."""

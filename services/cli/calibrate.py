@@ -126,7 +126,7 @@ def _own(
     from lab.evaluator import calibrate as fitting
     from lab.evaluator import generic
     from lab.evaluator.errors import EvaluatorError
-    from services.gateway.confidence import DOMAINS, RANKS, RELEVANCE, SIGNALS
+    from services.gateway.confidence import RANKS, SIGNALS
 
     with ends(problem=(EvaluatorError, OSError, ValueError)):
         model = generator
@@ -136,16 +136,12 @@ def _own(
             generator = "" if to else model
         # A question of several runs has an answer in each, and a judgement of each.
         runs = [_judged(folder, model or _only_model([folder], may_be_unknown=True)) for folder in folders]
-        if ablate:
-            _ablate(fitting.table([pair for run in runs for pair in generic.ranked(run)]), report)
-            return b""
         # A run of another version may have signals that are none any more.
-        weighed = SIGNALS.keys() - RANKS - DOMAINS - RELEVANCE
-        data = fitting.table([pair for run in runs for pair in run]).of_signals(weighed)
-        say(
-            f"fitting on {data.answered.sum()} answers to {data.questions} questions, half a minute of an idle core",
-            "dim",
-        )
+        if ablate:
+            _ablate(fitting.table([pair for run in runs for pair in generic.ranked(run)]).of_signals(SIGNALS), report)
+            return b""
+        data = fitting.table([pair for run in runs for pair in run]).of_signals(SIGNALS.keys() - RANKS)
+        say(f"fitting on {data.answered.sum()} answers to {data.questions} questions", "dim")
         fitted = fitting.fit(data)
         both = fitting.halves(data)
         others = [(folder, fitting.beside(both, _judged(folder))) for folder in compared]

@@ -13,8 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
-from itertools import product
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -22,29 +21,17 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from proto.classify import Classification
 from proto.read import ReadResponse
 from services.gateway.evidence import Evidence
-from services.gateway.normalize import Normalized
-from services.kit.caution import COSTS, Caution, shifted
+from services.kit.caution import COSTS, Caution
 from services.kit.llm import Sample
 
 _DATA = files("services.gateway") / "data"
 SIGNALS: dict[str, str] = yaml.safe_load((_DATA / "signals.yaml").read_text(encoding="utf-8"))
-# Signals that cost a call to the generator each; only heads with their names make it.
-SAMPLED = frozenset({"agreement", "abstain", "invalid"})
-CHECKED = frozenset({"check"})
-REMEMBERED = frozenset({"sources"})
 LOGPROBS = ("logprob_mean", "logprob_min", "logprob_first")
 RANKS = frozenset(f"{name}_rank" for name in LOGPROBS)
-# How frequent and how hard domains are differs between made-up questions and real ones.
-DOMAINS = frozenset(name for name in SIGNALS if name.startswith("domain_"))
-# Of a page, a collection and a reranker they are of three scales, and what is fitted on one misleads on the others:
-# with them the medium model's confidence took 21 of 72 questions over articles for invalid, without them none.
-RELEVANCE = frozenset(("score_best", "score_gap"))
-# Signals that mean the same for all generators, all that the generic confidence weighs: of texts, of the generator's
-# agreement with itself, and ranks of log-probabilities.
+# Signals that mean the same for all generators, all that the generic confidence weighs: of texts, and ranks of
+# log-probabilities.
 GENERIC_SIGNALS = (
-    SAMPLED
-    | CHECKED
-    | RANKS
+    RANKS
     | {"support", "echo", "numbers_supported", "question_covered", "question_covered_best", "rare_covered"}
     | {"reader_same", "reader_span", "reader_says"}
     | {"said_unknown", "said_invalid", "false_premise", "empty", "no_record"}
@@ -74,8 +61,7 @@ Probability = Annotated[float, Field(ge=0, le=1)]
 class Head(BaseModel):
     """A logistic regression over standardised signals.
 
-    `thresholds` are the least probabilities that are acted upon, by caution. Older files have one `threshold`, the
-    balanced one, from which the others follow by theory.
+    `thresholds` are the least probabilities that are acted upon, by caution.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -86,17 +72,6 @@ class Head(BaseModel):
     weights: tuple[Finite, ...]
     intercept: Finite
     thresholds: dict[Caution, Probability]
-
-    @model_validator(mode="before")
-    @classmethod
-    def _one_threshold(cls, values: Any) -> Any:
-        if not isinstance(values, dict) or "threshold" not in values or "thresholds" in values:
-            return values
-        others = {name: value for name, value in values.items() if name != "threshold"}
-        balanced = values["threshold"]
-        if isinstance(balanced, bool) or not isinstance(balanced, int | float) or not 0 <= balanced <= 1:
-            raise ValueError("threshold is no probability")
-        return others | {"thresholds": {caution: shifted(balanced, cost) for caution, cost in COSTS.items()}}
 
     @model_validator(mode="after")
     def _consistent(self) -> "Head":
@@ -136,10 +111,6 @@ class Confidence(BaseModel):
         """Signals that it weighs."""
         return {*self.answer.names, *(self.invalid.names if self.invalid else ())}
 
-    def uses(self, names: frozenset[str]) -> bool:
-        """Whether any head weighs one of these signals."""
-        return bool(names & self.names)
-
     def decide(self, signals: Mapping[str, float], caution: Caution = "balanced") -> "Decision":
         """The reply that gains most: `p - c (1 - p)`, c by the caution, for one right by p; 0 for none."""
         right = 0.0 if signals["said_unknown"] or signals["said_invalid"] else self.answer.probability(signals)
@@ -147,12 +118,6 @@ class Confidence(BaseModel):
         if self.invalid is not None and invalid >= max(self.invalid.thresholds[caution], right):
             return Decision("invalid_question", invalid)
         return Decision("answer" if right >= self.answer.thresholds[caution] else "unknown", right)
-
-    def may_change(self, signals: Mapping[str, float], names: Iterable[str], caution: Caution = "balanced") -> bool:
-        """Whether values between 0 and 1 of these further signals could change the decision."""
-        weighed = sorted(self.names & set(names))
-        corners = (dict(zip(weighed, values, strict=True)) for values in product((0.0, 1.0), repeat=len(weighed)))
-        return len({self.decide({**signals, **corner}, caution).kind for corner in corners}) > 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,9 +152,6 @@ class Observation:
         answer: the greedy answer, normalised.
         sample: its tokens' log-probabilities.
         evidence: passages of the generator's prompt.
-        others: further samples.
-        sources: answers from other sources.
-        check: the generator's own probability that the evidence says so.
         ranks: of the log-probabilities, by signal.
         reading: the extractive reader's spans in the evidence.
     """
@@ -200,9 +162,6 @@ class Observation:
     sample: Sample
     evidence: Sequence[Evidence]
     classification: Classification
-    others: Sequence[Normalized] = field(default=())
-    sources: Sequence[Normalized] = field(default=())
-    check: float | None = None
     ranks: Mapping[str, float] = field(default_factory=dict)
     reading: ReadResponse | None = None
 
@@ -216,9 +175,6 @@ def signals(observation: Observation) -> dict[str, float]:
     text = " ".join(item.text for item in evidence)
     plain = text.replace(",", "")
     numbers = set(NUMBER.findall(observation.answer))
-    domains: dict[str, float] = {item.label: item.probability for item in classification.domain_probabilities}
-    # Passages that were posted have none, which is no low score.
-    scores = sorted((item.score for item in evidence if item.score), reverse=True)
     values = {
         "answer_words": float(len(observation.answer.split())),
         "echo": share(answer, question),
@@ -236,22 +192,9 @@ def signals(observation: Observation) -> dict[str, float]:
         "empty": _mean(bool(_EMPTY.search(item.text)) for item in evidence),
         "no_record": float(any(_NO_RECORD.search(item.text) for item in evidence)),
         "false_premise": classification.false_premise_probability,
-        **{name: domains.get(name.removeprefix("domain_"), 0.0) for name in SIGNALS if name in DOMAINS},
         **logprob_signals(observation.sample),
         **observation.ranks,
     }
-    if scores:
-        values |= {"score_best": scores[0], "score_gap": scores[0] - scores[1] if len(scores) > 1 else 0.0}
-    if observation.others:
-        values |= {
-            "agreement": _agreement(observation.others, answer),
-            "abstain": _mean(other.kind == "unknown" for other in observation.others),
-            "invalid": _mean(other.kind == "invalid_question" for other in observation.others),
-        }
-    if observation.sources:
-        values["sources"] = _agreement(observation.sources, answer)
-    if observation.check is not None:
-        values["check"] = observation.check
     if observation.reading is not None:
         values |= _reader_signals(observation.reading, answer)
     return values
@@ -290,7 +233,3 @@ def share(part: set[str], whole: set[str]) -> float:
 def _mean(flags: Iterable[bool]) -> float:
     values = list(flags)
     return sum(values) / len(values) if values else 0.0
-
-
-def _agreement(others: Sequence[Normalized], answer: set[str]) -> float:
-    return _mean(other.kind == "answer" and words(other.answer) == answer for other in others)

@@ -35,7 +35,7 @@ class Entry:
 
     def replied(self, completion: Completion, elapsed_ms: float) -> None:
         self.detail = completion.model
-        self.reply = "\n\n".join(sample.text for sample in completion.samples)
+        self.reply = completion.text
         self.elapsed_ms = elapsed_ms
         self.prompt_tokens = completion.prompt_tokens
         self.completion_tokens = completion.completion_tokens

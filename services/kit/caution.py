@@ -12,8 +12,3 @@ CALIBRATION_MINUTES = 10
 def line(cost: float) -> float:
     """The least probability of being right at which an answer pays, in theory."""
     return cost / (1 + cost)
-
-
-def shifted(threshold: float, cost: float) -> float:
-    """A threshold that was fitted at a cost of 1, for another cost: the odds that pay grow with it."""
-    return cost * threshold / (1 - threshold + cost * threshold)

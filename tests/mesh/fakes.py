@@ -35,9 +35,8 @@ class FakeGenerator:
         self.running = 0
         self.cancelled = 0
         self.adapters: list[str] = []
-        # Some servers know none, write one sample whatever `n` says, or have no tokenizer.
+        # Some servers know none, or have no tokenizer.
         self.logprobs = True
-        self.samples = True
         self.tokenizer = True
         self.app = Starlette(
             routes=[
@@ -81,8 +80,7 @@ class FakeGenerator:
             "logprobs": {"content": [{"token": token, "logprob": -0.1} for token in said]} if self.logprobs else None,
         }
         usage = {"prompt_tokens": prompt, "completion_tokens": len(said)}
-        count = body.get("n", 1) if self.samples else 1
-        return JSONResponse({"model": body["model"], "choices": [choice] * count, "usage": usage})
+        return JSONResponse({"model": body["model"], "choices": [choice] * body.get("n", 1), "usage": usage})
 
     async def _tokenize(self, request: Request) -> Response:
         if not self.tokenizer:

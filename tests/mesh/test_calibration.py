@@ -9,7 +9,6 @@ from typing import Any
 import httpx
 import pytest
 
-from lab.evaluator import calibrate as fitting
 from lab.evaluator.errors import BadRun
 from lab.evaluator.report import files
 from lab.evaluator.store import RunFolder
@@ -29,7 +28,6 @@ QUESTION = {
     "evidence": ["The Harbour Light was built by Marta Lindqvist in 1864."],
     "strategy": "adaptive",
 }
-CHECKED = {"check", "agreement", "abstain", "invalid", "sources"}
 
 
 @pytest.fixture(autouse=True)
@@ -124,16 +122,14 @@ async def test_caution_is_a_setting(
 @pytest.mark.parametrize("bare", [False, True])
 async def test_a_request_has_every_answer_with_all_signals_that_a_server_has(services: Services, bare: bool) -> None:
     generator = services.generator
-    generator.logprobs = generator.samples = generator.tokenizer = not bare
-    generator.reply = lambda body: "yes" if "structured_outputs" in body else "Jonas Berg"
+    generator.logprobs = generator.tokenizer = not bare
+    generator.reply = lambda _: "Jonas Berg"
     async with services.usual() as gateway:
         body = await answered(gateway, every_answer=True)
-        usual = await answered(gateway)
         wrong = await gateway.post("/answer", json=QUESTION | {"every_answer": "perhaps"})
-    assert body["signals"].keys() >= CHECKED
+    assert (body["kind"], body["signals"]["support"]) == ("answer", 0)
     assert ("logprob_mean" in body["signals"]) is not bare
     assert body["degraded"] == []
-    assert not CHECKED & usual["signals"].keys()
     assert wrong.status_code == 422
     assert wrong.json()["errors"][0]["field"] == "every_answer"
 
@@ -143,8 +139,6 @@ def scripted(questions: list[dict[str, Any]]) -> Any:
     gold = {line["query"]: line["label"] for line in questions}
 
     def reply(body: dict[str, Any]) -> str:
-        if "structured_outputs" in body:
-            return "yes"
         said = " ".join(message["content"] for message in body["messages"])
         label = next((label for query, label in gold.items() if query in said), "i don't know")
         dice = zlib.crc32(label.encode()) % 4
@@ -168,8 +162,6 @@ async def test_any_server_is_calibrated_and_then_weighed(
     services: Services, questions: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(made_up, "write_questions", lambda path, *_: files.write(path.parent, {path.name: questions}))
-    # A fit for each set of costly signals would take most of the time.
-    monkeypatch.setattr(fitting, "COSTLY", {})
     generator = services.generator
     folder = tmp_path / "confidence"
     async with services.usual(confidence_dir=folder) as gateway:

@@ -137,7 +137,7 @@ async def test_a_system_message_is_never_an_instruction(services: Services, clie
         ({"messages": said("x" * 2_001)}, "messages.0"),
         ({"extra_body": {"options": {"recall_k": 0}}}, "options.recall_k"),
         ({"model": f"{MODEL}@../../retrieve"}, "collection"),
-        ({"extra_body": {"options": {"samples": 2}}}, "options.samples"),
+        ({"extra_body": {"options": {"dynamism": False}}}, "options.dynamism"),
     ],
 )
 async def test_what_the_mesh_has_not_is_refused_in_words(

@@ -189,14 +189,8 @@ async def test_weknow_is_as_sure_as_told(services: Services, gateway: httpx.Asyn
     assert "self_assess" not in asked(services)
 
 
-async def test_adaptive_draws_as_many_samples_as_told(services: Services, gateway: httpx.AsyncClient) -> None:
-    for options in ({}, {"samples": 5}, {"samples": 0}):
-        await ask(gateway, "adaptive", STABLE, options=options, every_answer=True)
-    assert [body["n"] for body in services.generator.requests if body.get("n", 1) > 1] == [3, 5]
-
-
 async def test_what_a_strategy_does_not_heed_is_refused(gateway: httpx.AsyncClient) -> None:
-    values = {"samples": 2, "self_assessment": "low", "dynamism": False}
+    values = {"closed_book": False, "self_assessment": "low", "dynamism": False}
     listed = (await gateway.get("/strategies")).json()["strategies"]
     assert {one["name"] for one in listed} == STRATEGIES.keys()
     assert [one["name"] for one in listed if one["default"]] == ["adaptive"]

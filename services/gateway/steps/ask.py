@@ -28,7 +28,6 @@ class Request:
         min_tokens: of a useful completion.
         optional: whether the call is skipped, and named, when the time allows no useful completion; else it is tried.
         cached_tokens: prompt tokens that the engine has cached from the call before.
-        n: samples, side by side; more than one need a temperature.
     """
 
     step: str
@@ -40,8 +39,6 @@ class Request:
     adapter: str = ""
     constraint: Constraint | None = None
     logprobs: bool = False
-    n: int = 1
-    temperature: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +79,6 @@ async def ask(context: Context, request: Request, allowance: Allowance = WHOLE_B
                     max_tokens=min(request.max_tokens, max(min_tokens, affordable)),
                     allow_s=allow_s,
                     logprobs=request.logprobs,
-                    n=request.n,
-                    temperature=request.temperature,
                     adapter=request.adapter,
                     constraint=request.constraint,
                 )
@@ -101,10 +96,8 @@ async def ask(context: Context, request: Request, allowance: Allowance = WHOLE_B
     run.completions.setdefault(step, []).append(completion)
     if completion.missing_adapter:
         run.decide(step, f"the generator has no adapter {completion.missing_adapter!r}: the base model replied")
-    # Samples are decoded side by side, each token in the time of one.
-    decoded = completion.completion_tokens // request.n
     read = max(1, completion.prompt_tokens - request.cached_tokens) if completion.prompt_tokens else new_tokens
-    mesh.speed.observe(read, decoded, seconds)
+    mesh.speed.observe(read, completion.completion_tokens, seconds)
     if entry:
         entry.replied(completion, seconds * 1000)
     return completion

@@ -1,10 +1,8 @@
 """`adaptive`: the graph first, then the web; an answer only where it is likelier right than wrong."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from math import exp
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from proto.options import Options
 from proto.read import ReadResponse
@@ -14,14 +12,13 @@ from services.gateway.confidence import Confidence, Observation
 from services.gateway.context import Context
 from services.gateway.evidence import Evidence
 from services.gateway.mesh import Mesh
-from services.gateway.normalize import INVALID, UNKNOWN, Normalized, normalize_sample
+from services.gateway.normalize import INVALID, UNKNOWN, normalize_sample
 from services.gateway.question import asks_whether, plain
 from services.gateway.run import Draft
 from services.gateway.settings import GatewaySettings
-from services.gateway.steps.ask import Allowance, Request, ask, estimate, fill, probability
+from services.gateway.steps.ask import Allowance, probability
 from services.gateway.steps.calculate import calculate
 from services.gateway.steps.generate import (
-    MIN_ANSWER_TOKENS,
     PLANNED_ANSWER_TOKENS,
     TAUGHT_PROMPT,
     chat,
@@ -37,64 +34,51 @@ from services.gateway.steps.retrieve import RERANKING_OPTIONS, Retrieval
 from services.gateway.strategies.base import Strategy
 from services.kit.caution import Caution
 from services.kit.concurrency import both
-from services.kit.llm import Completion, Constraint, Message, Sample
+from services.kit.llm import Completion
 from services.kit.tokens import estimate_tokens
-from services.kit.untrusted import harmless
 
 # As db3, but for the ranking, the reader's say, the extractor and tables: what found most (`docs/measurements.md`).
 WEB = Retrieval(recall_k=50, rerank_k=5, fills=True, chunker="parent-child", reading=True)
-SAMPLES = 3
-TEMPERATURE = 0.8
-SAMPLE_TOKENS = 32
 # Accuracy of rules over typed facts where it was measured (57 of 58).
 SETTLED = 0.98
-CHOICES: tuple[Literal["yes", "no"], ...] = ("yes", "no")
 # Tokens of the best passages, which are read alone at first where reading the others takes longer than this.
 FIRST_TOKENS, FIRST_SAVES_S = 400, 1.5
 # Questions that one passage answers, as far as the classifier can tell.
 OF_ONE_PASSAGE = frozenset({"simple", "simple_w_condition", "unknown"})
-PROMPTS = {name: prompts.load(name) for name in ("adaptive", "closed_book", TAUGHT_PROMPT)}
-CHECK = prompts.load_turn("check")
+PROMPTS = {name: prompts.load(name) for name in ("adaptive", TAUGHT_PROMPT)}
 
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """A draft, the observation of it so far, and the completion and the messages that it is taken from.
-
-    `asked` is the adapter that was asked for, by which further calls ask again.
-    """
+    """A draft, the observation of it so far, and the completion that it is taken from."""
 
     draft: Draft
     observation: Observation
     completion: Completion
-    messages: Sequence[Message]
-    asked: str
 
     @property
     def adapter(self) -> str:
         """The adapter that replied, empty where the base model did."""
         return self.completion.adapter
 
-    def observing(self, **parts: Any) -> "Attempt":
-        """The attempt with further parts of its observation."""
-        return replace(self, observation=replace(self.observation, **parts))
+    def with_reading(self, reading: ReadResponse | None) -> "Attempt":
+        """The attempt with what the extractive reader says of its evidence."""
+        return replace(self, observation=replace(self.observation, reading=reading))
 
 
 class Adaptive(Strategy):
     name = "adaptive"
     summary = (
         "Graph first, then the web, as db3, with calculations where they are asked for; each answer is weighed by a "
-        "fitted model from what was seen on the way, and what is likelier wrong than right becomes an abstention. "
-        "Calls whose result could not change the outcome are not made."
+        "fitted model from what was seen on the way, and what is likelier wrong than right becomes an abstention."
     )
-    options = RERANKING_OPTIONS | {"context_tokens", "kg", "calculator", "closed_book", "false_premise", "samples"}
+    options = RERANKING_OPTIONS | {"context_tokens", "kg", "calculator", "false_premise"}
     parts: ClassVar = {
         "kg": Options(kg="off"),
         "rerank": Options(rerank=False),
         "tables": Options(tables=False),
         "calculator": Options(calculator=False),
         "false-premise": Options(false_premise=False),
-        "samples": Options(samples=0),
     }
 
     def describe(self, mesh: Mesh, settings: GatewaySettings) -> str:
@@ -104,13 +88,11 @@ class Adaptive(Strategy):
         return f"{self.summary} {detail[:1].upper()}{detail[1:]}." if detail else self.summary
 
     async def answer(self, context: Context) -> Draft:
-        replies: list[Normalized] = []  # the model's, from earlier sources
-        from_graph, read = partial(_from_graph, replies=replies), partial(_read, replies=replies)
-        draft = await graph_first(context, WEB, from_graph=from_graph, read=read)
-        return await unasked_last(context, draft, from_graph=from_graph)
+        draft = await graph_first(context, WEB, from_graph=_from_graph, read=_read)
+        return await unasked_last(context, draft, from_graph=_from_graph)
 
 
-async def _from_graph(context: Context, replies: list[Normalized], *, domain: str = "") -> Draft | None:
+async def _from_graph(context: Context, *, domain: str = "") -> Draft | None:
     """The graph's answer: by a rule where one settles the question, else read from the facts and weighed."""
     facts = await look_up(context, domain=domain)
     if facts is None:
@@ -123,14 +105,14 @@ async def _from_graph(context: Context, replies: list[Normalized], *, domain: st
     if facts.settled is not None:
         context.run.decide("settled", f"{facts.settled.rule}: {', '.join(facts.settled.inputs)}")
         return Draft(facts.settled.answer, "answer", SETTLED, "kg", (as_evidence(facts),))
-    draft = await _read(context, [as_evidence(facts)], replies=replies)
+    draft = await _read(context, [as_evidence(facts)])
     if draft.kind != "answer":
         return None
     return replace(draft, answer=with_whole_list(draft.answer, context.question.query, facts))
 
 
-async def _read(context: Context, evidence: Sequence[Evidence], *, replies: list[Normalized]) -> Draft:
-    """The answer from passages, weighed; its reply is added to those from earlier sources."""
+async def _read(context: Context, evidence: Sequence[Evidence]) -> Draft:
+    """The answer from passages, weighed."""
     run = context.run
     run.signals = {}
     classification = await context.classification()
@@ -141,23 +123,21 @@ async def _read(context: Context, evidence: Sequence[Evidence], *, replies: list
     abstention = run.hold(Draft(evidence=tuple(passages)))
     best = await _best(context, passages) if classification.question_type in OF_ONE_PASSAGE else []
     # Side by side, so that a generator that hangs does not delay the reader.
-    attempt, (reading, extracted) = await both(
-        _generate(context, best or passages, replies), _extract(context, abstention)
-    )
+    attempt, (reading, extracted) = await both(_generate(context, best or passages), _extract(context, abstention))
     fallback = extracted
     if best and attempt:
-        attempt = attempt.observing(reading=reading)
+        attempt = attempt.with_reading(reading)
         chances = _chances(context, attempt)
         if "high" in chances:
             run.decide("passages", f"the {len(best)} best of {len(passages)} are enough")
-            return await _weighed(context, attempt, replies)
+            return _weighed(context, attempt)
         if (chance := chances.get(context.settings.caution)) is not None:
             fallback = run.hold(replace(attempt.draft, confidence=round(chance, 4)))
         cached_tokens = attempt.completion.prompt_tokens
-        attempt = await _generate(context, passages, replies, cached_tokens=cached_tokens)
+        attempt = await _generate(context, passages, cached_tokens=cached_tokens)
     if attempt is None:
         return fallback
-    weighed = await _weighed(context, attempt.observing(reading=reading), replies)
+    weighed = _weighed(context, attempt.with_reading(reading))
     if weighed.kind != "unknown":
         return weighed
     calculations = len(attempt.draft.evidence) - len(passages)
@@ -189,55 +169,25 @@ def _chances(context: Context, attempt: Attempt) -> dict[Caution, float]:
     return {caution: one.probability for caution, one in decisions.items() if one.kind == "answer"}
 
 
-async def _weighed(context: Context, attempt: Attempt, replies: list[Normalized]) -> Draft:
-    """The attempt's draft, weighed by the confidence of who answered, or unchanged where every answer is wanted.
+def _weighed(context: Context, attempt: Attempt) -> Draft:
+    """The draft with its probability, an abstention, or the judgement that the question is invalid.
 
-    Its reply and its log-probabilities are added to the earlier ones.
+    Where every answer is wanted, and where nothing is fitted that could weigh it, only its probability is added.
     """
-    mesh, observation = context.mesh, attempt.observation
+    mesh, run, draft, observation = context.mesh, context.run, attempt.draft, attempt.observation
     models, generator = mesh.calibration, mesh.llm.model
-    replies.append(Normalized(observation.answer, observation.kind))
     logprobs = confidence.logprob_signals(observation.sample)
     if observation.kind == "answer" and logprobs:
         models.observe(confidence.name_of(generator, attempt.adapter), logprobs)
-    if _gives_all(context):
-        return await _observe(context, attempt)
-    if models.own(generator, attempt.adapter) is None:
-        context.run.degrade(calibration.STAGE, "unavailable", models.missing(generator, attempt.adapter))
-    return await _weigh(context, attempt, _confidence_of(context, attempt))
-
-
-def _gives_all(context: Context) -> bool:
-    return context.question.every_answer or not context.settings.abstain
-
-
-async def _observe(context: Context, attempt: Attempt) -> Draft:
-    """The draft unchanged, with all signals, on which a confidence can be fitted."""
-    run = context.run
-    run.signals = confidence.signals(attempt.observation)
-    if attempt.draft.kind != "unknown":
-        for call in FURTHER_CALLS.values():
-            attempt = await call(context, attempt)
-        run.signals = confidence.signals(attempt.observation)
-    return replace(attempt.draft, confidence=probability(attempt.observation.sample))
-
-
-async def _weigh(context: Context, attempt: Attempt, model: Confidence | None) -> Draft:
-    """The draft with its probability, an abstention, or the judgement that the question is invalid."""
-    run, draft = context.run, attempt.draft
-    signals = run.signals = confidence.signals(attempt.observation)
+    signals = run.signals = confidence.signals(observation)
+    model = None
+    if not _gives_all(context):
+        model = _confidence_of(context, attempt)
+        if models.own(generator, attempt.adapter) is None:
+            run.degrade(calibration.STAGE, "unavailable", models.missing(generator, attempt.adapter))
     if model is None:
-        return replace(draft, confidence=probability(attempt.observation.sample))
+        return replace(draft, confidence=probability(observation.sample))
     caution = context.settings.caution
-    pending = [names for names in FURTHER_CALLS if model.uses(names)] if draft.kind != "unknown" else []
-    if not pending:
-        run.decide("check", "no further call is of use")
-    while pending:
-        if not model.may_change(signals, frozenset().union(*pending), caution):
-            run.decide("check", "no further call could change the outcome")
-            break
-        attempt = await FURTHER_CALLS[pending.pop(0)](context, attempt)
-        signals = run.signals = confidence.signals(attempt.observation)
     decision = model.decide(signals, caution)
     run.decide("confidence", f"{decision.kind} with {decision.probability:.2f}; {_thresholds(model, caution)}")
     weighed = replace(draft, confidence=round(decision.probability, 4))
@@ -246,6 +196,10 @@ async def _weigh(context: Context, attempt: Attempt, model: Confidence | None) -
     if decision.kind == "invalid_question":
         return replace(weighed, answer=INVALID, kind="invalid_question")
     return replace(weighed, answer=UNKNOWN, kind="unknown", source="none")
+
+
+def _gives_all(context: Context) -> bool:
+    return context.question.every_answer or not context.settings.abstain
 
 
 async def _adapter(context: Context, passages: Sequence[Evidence]) -> str:
@@ -260,9 +214,7 @@ async def _adapter(context: Context, passages: Sequence[Evidence]) -> str:
     return web_answer
 
 
-async def _generate(
-    context: Context, passages: Sequence[Evidence], replies: Sequence[Normalized], *, cached_tokens: int = 0
-) -> Attempt | None:
+async def _generate(context: Context, passages: Sequence[Evidence], *, cached_tokens: int = 0) -> Attempt | None:
     """The generator's answer, with calculations where the question asks for them; None where it gave no reply."""
     mesh, question, adapter = context.mesh, context.question, await _adapter(context, passages)
     has_adapter = await serves_adapter(context, adapter)
@@ -286,11 +238,10 @@ async def _generate(
         sample,
         evidence,
         await context.classification(),
-        sources=tuple(replies),
         ranks=mesh.calibration.ranks(generator, logprobs),
     )
     draft = Draft(reply.answer, reply.kind, 0.0, _source(evidence), tuple(evidence), generator=generator)
-    return Attempt(draft, observation, completion, messages, adapter)
+    return Attempt(draft, observation, completion)
 
 
 async def _extract(context: Context, abstention: Draft) -> tuple[ReadResponse | None, Draft]:
@@ -312,76 +263,9 @@ async def _calculate(context: Context, passages: Sequence[Evidence]) -> list[Evi
     return await calculate(context, passages, allowance)
 
 
-async def _add_samples(context: Context, attempt: Attempt) -> Attempt:
-    """Add further samples at a temperature, which show whether the model repeats its answer."""
-    count = SAMPLES if context.options.samples is None else context.options.samples
-    if not count:
-        return attempt
-    request = Request(
-        "samples",
-        attempt.messages,
-        max_tokens=SAMPLE_TOKENS,
-        min_tokens=SAMPLE_TOKENS,
-        cached_tokens=estimate(attempt.messages),
-        adapter=attempt.asked,
-        n=count,
-        temperature=TEMPERATURE,
-    )
-    completion = await ask(context, request)
-    return attempt if completion is None else attempt.observing(others=_normalize_all(completion))
-
-
-async def _add_check(context: Context, attempt: Attempt) -> Attempt:
-    """Add the probability that the model, asked again, finds its answer in the documents."""
-    if attempt.draft.kind != "answer":
-        return attempt
-    request = Request(
-        "check",
-        [*attempt.messages, Message("assistant", harmless(attempt.draft.answer)), CHECK],
-        max_tokens=1,
-        min_tokens=1,
-        cached_tokens=estimate(attempt.messages),
-        adapter=attempt.asked,
-        constraint=Constraint(choice=CHOICES),
-        logprobs=True,
-    )
-    completion = await ask(context, request)
-    return attempt if completion is None else attempt.observing(check=_yes(completion.samples[0]))
-
-
-async def _add_memory(context: Context, attempt: Attempt) -> Attempt:
-    """Add the model's answer without documents (ElectricSheep, section 4.4)."""
-    question = context.question
-    if context.options.closed_book is False:
-        return attempt
-    messages = fill(PROMPTS["closed_book"], plain(question.query), question.query_time)
-    completion = await ask(context, Request("memory", messages, SAMPLE_TOKENS, MIN_ANSWER_TOKENS))
-    if completion is None:
-        return attempt
-    return attempt.observing(sources=(*attempt.observation.sources, *_normalize_all(completion)))
-
-
-# Further calls by the signals that they add, the cheapest first.
-FURTHER_CALLS: dict[frozenset[str], Callable[[Context, Attempt], Awaitable[Attempt]]] = {
-    confidence.CHECKED: _add_check,
-    confidence.REMEMBERED: _add_memory,
-    confidence.SAMPLED: _add_samples,
-}
-
-
 def _thresholds(model: Confidence, caution: Caution) -> str:
     invalid = "" if model.invalid is None else f", invalid from {model.invalid.thresholds[caution]:.2f} on"
     return f"given from {model.answer.thresholds[caution]:.2f} on{invalid}"
-
-
-def _normalize_all(completion: Completion) -> list[Normalized]:
-    return [normalize_sample(sample) for sample in completion.samples]
-
-
-def _yes(sample: Sample) -> float:
-    """Probability of `yes`, where `no` is the only alternative."""
-    chosen = exp(sample.token_logprobs[0]) if sample.token_logprobs else 1.0
-    return chosen if sample.text == "yes" else 1.0 - chosen
 
 
 def _source(evidence: Sequence[Evidence]) -> Literal["kg", "web", "model"]:

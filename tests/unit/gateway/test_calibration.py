@@ -11,15 +11,21 @@ import pytest
 from services.gateway import calibration, confidence
 from services.gateway.calibration import ENOUGH, MAX_FILE_BYTES, NEUTRAL, RECENT, Calibration, digest_of
 from services.gateway.confidence import Confidence
+from services.kit.caution import COSTS
 
 pytestmark = pytest.mark.anyio
 
 
 def heads(line: float = 0.5, **change: Any) -> dict[str, Any]:
     head = {
-        "names": ["support"], "means": [0.5], "scales": [0.5], "weights": [2.0], "intercept": 0.0, "threshold": line,
+        "names": ["support"], "means": [0.5], "scales": [0.5], "weights": [2.0], "intercept": 0.0,
+        "thresholds": dict.fromkeys(COSTS, line),
     }  # fmt: skip
     return {"answer": head | change, "invalid": None, "fitted_on": "200 answers"}
+
+
+ANSWER = heads()["answer"]
+OF_THE_FIRST_VERSION = {"answer": {name: ANSWER[name] for name in ANSWER if name != "thresholds"} | {"threshold": 0.5}}
 
 
 def put(folder: Path, name: str, content: dict[str, Any] | str) -> bytes:
@@ -105,11 +111,14 @@ async def test_what_cannot_be_foreseen_ends_no_watch(tmp_path: Path, monkeypatch
         ("{}", "answer: Field required"),
         (heads(weights=[]), "not of one length"),
         (heads(scales=[0]), "greater than 0"),
-        (heads(line=7), "threshold is no probability"),
-        (heads(line=True), "threshold is no probability"),
+        (heads(line=7), "less than or equal to 1"),
+        (heads(thresholds={"balanced": 0.5}), "thresholds lack high, low"),
+        (OF_THE_FIRST_VERSION, "answer.thresholds: Field required"),
         (json.dumps(heads()).replace("2.0", "NaN"), "finite number"),
         (json.dumps(heads()).replace("2.0", "1e999"), "finite number"),
         (heads(names=["moonlight"]), "unknown signals: moonlight"),
+        # Of an earlier version.
+        (heads(names=["check"]), "unknown signals: check"),
         (heads(names=["logprob_mean"]) | {"generator": "generic"}, "something else for each generator: logprob_mean"),
         (" " * MAX_FILE_BYTES + json.dumps(heads()), "larger than"),
     ],

@@ -21,7 +21,7 @@ def test_a_hole_without_a_value_is_an_error() -> None:
 
 
 def test_files_of_other_forms() -> None:
-    assert isinstance(GATEWAY.turn("check"), Message)
+    assert isinstance(GATEWAY.turn("self_assess"), Message)
     assert GATEWAY.table("domain_hints").keys() >= {"movie", "open"}
     assert "$domain" in PromptFolder("services.kg").template("program_adapter").template
 

@@ -13,7 +13,6 @@ KgOption = Literal[KgMode, "off"]
 AssessmentOption = Literal["high", "medium", "low", "off"]
 
 MAX_CONTEXT_TOKENS = 32_000
-MAX_SAMPLES = 8
 
 
 class Options(Contract):
@@ -46,7 +45,6 @@ class Options(Contract):
     self_assessment: AssessmentOption | None = Field(
         None, description="What the model must say of its own answer for it to be given; `off` does not ask."
     )
-    samples: int | None = Field(None, ge=0, le=MAX_SAMPLES, description="Further samples that an answer is weighed by.")
 
     @property
     def given(self) -> frozenset[str]:

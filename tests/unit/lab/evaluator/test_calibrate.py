@@ -23,7 +23,6 @@ from lab.evaluator.calibrate import (
     best_thresholds,
     earned,
     fit,
-    fit_all,
     halves,
     probabilities,
     table,
@@ -35,7 +34,7 @@ from services.cli.main import app
 from services.kit.caution import COSTS
 
 pytestmark = pytest.mark.usefixtures("few_folds")
-NAMES = ("telling", "noise", "constant", "false_premise", "check")
+NAMES = ("telling", "noise", "constant", "false_premise")
 
 
 @pytest.fixture(autouse=True)
@@ -44,18 +43,13 @@ def few_invalid_questions(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("lab.evaluator.calibrate.MIN_INVALID", 10)
 
 
-def made(questions: int = 240, *, seed: int = 0, checked: bool = False) -> Table:
-    """Answers that are right as a logistic of one signal says; another tells false questions; the others say nothing.
-
-    Args:
-        checked: let the costly signal `check` tell what no other does.
-    """
-    chance = np.random.default_rng(seed)
+def made(questions: int = 240) -> Table:
+    """Answers that are right as a logistic of one signal says; another tells false questions; two say nothing."""
+    chance = np.random.default_rng(0)
     signals = np.column_stack([chance.normal(size=questions) for _ in NAMES])
     signals[:, 2] = 1
-    pull = 2 * signals[:, 0] + (4 * signals[:, 4] if checked else 0)
     invalid = (signals[:, 3] > 1.2).astype(np.int64)
-    right = (chance.random(questions) < 1 / (1 + np.exp(-pull))).astype(np.int64) * (1 - invalid)
+    right = (chance.random(questions) < 1 / (1 + np.exp(-2 * signals[:, 0]))).astype(np.int64) * (1 - invalid)
     ids = np.array([f"q{i}" for i in range(questions)])
     domains = np.array(["movie" if i % 3 else "music" for i in range(questions)])
     ones, none = np.ones(questions, np.int64), np.zeros(questions, np.int64)
@@ -72,20 +66,19 @@ def judged(line: Prediction, outcome: Outcome) -> tuple[Prediction, Judgement]:
 
 
 @cache
-def cheap() -> tuple[Table, Fitted]:
-    """Answers with no costly signal, which is half of the work, and their fit."""
-    data = made().without(("check",))
+def fitted_table() -> tuple[Table, Fitted]:
+    data = made()
     return data, fit(data)
 
 
 @cache
 def many() -> tuple[Table, tuple[Half, Half]]:
-    data = made(480).without(("check",))
+    data = made(480)
     return data, halves(data)
 
 
 def test_the_fit_finds_the_signals_that_tell() -> None:
-    data, fitted = cheap()
+    data, fitted = fitted_table()
     weights = dict(zip(fitted.answer["names"], fitted.answer["weights"], strict=True))
     assert weights["telling"] > 1 > abs(weights["noise"])
     assert "constant" not in weights
@@ -99,7 +92,7 @@ def test_abstaining_and_naming_false_questions_earn_on_questions_that_were_not_f
     data, both = many()
     for half in both:
         assert half.earned.score > half.earned.ungated + 0.2
-    _, fitted = cheap()
+    _, fitted = fitted_table()
     assert apply(fitted, data).score > apply(replace(fitted, invalid=None), data).score
 
 
@@ -116,20 +109,15 @@ def test_halves_are_compared_with_another_run_on_the_questions_that_both_have() 
         beside(both, [judged(answer("other"), "right")])
 
 
-def test_a_call_that_earns_nothing_is_not_made_and_one_that_earns_is() -> None:
-    assert "check" not in fit(made()).answer["names"]
-    assert "check" in fit(made(checked=True)).answer["names"]
-
-
 def test_too_few_false_questions_make_no_head() -> None:
-    data, _ = cheap()
+    data, _ = fitted_table()
     fitted = fit(replace(data, invalid=np.zeros(240, np.int64)))
     assert fitted.invalid is None
     assert not fitted.false.any()
 
 
 def test_abstentions_of_the_model_cost_nothing() -> None:
-    data = replace(cheap()[0], answered=np.array([0, 1] * 120))
+    data = replace(fitted_table()[0], answered=np.array([0, 1] * 120))
     fitted = fit(data)
     reached = earned(fitted, data, fitted.right, fitted.false)
     assert reached.right + reached.wrong < 0.8
@@ -152,14 +140,14 @@ def test_the_threshold_earns_most_and_is_not_drawn_by_luck(
 
 
 def test_probabilities_are_found_by_the_names_of_columns() -> None:
-    data, fitted = cheap()
+    data, fitted = fitted_table()
     head = fitted.answer
     turned = probabilities(head, data.signals[:, ::-1], data.names[::-1])
     assert np.allclose(turned, probabilities(head, data.signals, data.names))
 
 
 def test_pictures_are_drawn(tmp_path: Path) -> None:
-    data, fitted = cheap()
+    data, fitted = fitted_table()
     draw(fitted, data, tmp_path)
     assert {path.name for path in tmp_path.iterdir()} == {"calibration.png", "risk_coverage.png"}
 
@@ -177,7 +165,7 @@ def test_the_table_knows_what_was_answered_and_what_should_not_have_been() -> No
 
 
 def test_what_a_rule_settled_counts_and_is_no_matter_of_heads() -> None:
-    data, _ = cheap()
+    data, _ = fitted_table()
     fixed = np.arange(240) % 10 == 0
     settled = replace(
         data, settled=fixed.astype(np.int64), weighed=~fixed, answered=data.answered * ~fixed, right=data.right * ~fixed
@@ -198,10 +186,10 @@ def test_each_run_keeps_its_own_judgements_of_the_same_questions() -> None:
 
 
 def test_a_signal_that_was_not_asked_for_counts_as_average() -> None:
-    lines = [answer(f"q{i}", check=0.25 + 0.5 * (i % 2)) for i in range(MIN_ANSWERS)]
+    lines = [answer(f"q{i}", echo=0.25 + 0.5 * (i % 2)) for i in range(MIN_ANSWERS)]
     found = table([judged(line, "right") for line in [*lines, answer("bare")]])
-    assert found.signals[-1, found.names.index("check")] == pytest.approx(0.5)
-    head = {"names": ["check"], "means": [0.5], "scales": [0.5], "weights": [3.0], "intercept": 0.0}
+    assert found.signals[-1, found.names.index("echo")] == pytest.approx(0.5)
+    head = {"names": ["echo"], "means": [0.5], "scales": [0.5], "weights": [3.0], "intercept": 0.0}
     assert probabilities(head, np.zeros((2, 1)), ("other",)).tolist() == [0.5, 0.5]
 
 
@@ -227,7 +215,7 @@ def test_a_dearer_wrong_answer_moves_the_line(cost: float, threshold: float) -> 
 
 
 def test_lines_grow_with_caution_and_what_they_earn_is_told_at_its_cost() -> None:
-    data, fitted = cheap()
+    data, fitted = fitted_table()
     lines = fitted.answer["thresholds"]
     assert lines["low"] <= lines["balanced"] <= lines["high"]
     reached = {name: earned(fitted, data, fitted.right, fitted.false, name) for name in COSTS}
@@ -238,7 +226,7 @@ def test_lines_grow_with_caution_and_what_they_earn_is_told_at_its_cost() -> Non
 
 
 def test_answers_that_are_nearly_all_right_have_a_head_that_says_so() -> None:
-    data = replace(cheap()[0], right=np.array([0] * 5 + [1] * 235))
+    data = replace(fitted_table()[0], right=np.array([0] * 5 + [1] * 235))
     fitted = fit(replace(data, invalid=np.zeros(240, np.int64)))
     assert fitted.answer["names"] == []
     assert probabilities(fitted.answer, data.signals, data.names) == pytest.approx(np.full(240, 236 / 242), abs=1e-5)
@@ -246,7 +234,7 @@ def test_answers_that_are_nearly_all_right_have_a_head_that_says_so() -> None:
 
 
 def test_the_answers_of_several_generators_to_a_question_are_in_one_fold() -> None:
-    data, _ = cheap()
+    data, _ = fitted_table()
     # Two generators that say the same: were one's answer to a question in the fold that the other's is told from, a
     # signal that only names the question would tell.
     names = np.random.default_rng(1).normal(size=(120, 40))
@@ -259,7 +247,7 @@ def test_the_answers_of_several_generators_to_a_question_are_in_one_fold() -> No
         invalid=np.zeros(240, np.int64),
         ids=np.array([f"q{at % 120}" for at in range(240)]),
     )
-    fitted = fit_all(twice)
+    fitted = fit(twice)
     held_out = fitted.right
     assert abs(held_out[twice.right == 1].mean() - held_out[twice.right == 0].mean()) < 0.1
     # Nor is the strength chosen by such a fold: names are to have next to no weight.
@@ -272,7 +260,7 @@ def test_the_answers_of_several_generators_to_a_question_are_in_one_fold() -> No
     [(5, set()), (19, {"logprob_mean"}), (29, {"logprob_mean", "support"}), (60, {"logprob_mean", "support", "echo"})],
 )
 def test_of_few_answers_few_signals_are_weighed(wrong: int, weighed: set[str]) -> None:
-    data = cheap()[0]
+    data = fitted_table()[0]
     few = replace(
         data,
         names=("echo", "logprob_mean", "support"),
@@ -280,14 +268,14 @@ def test_of_few_answers_few_signals_are_weighed(wrong: int, weighed: set[str]) -
         right=(np.arange(240) >= wrong).astype(np.int64),
         invalid=np.zeros(240, np.int64),
     )
-    assert set(fit_all(few).answer["names"]) == weighed
+    assert set(fit(few).answer["names"]) == weighed
 
 
 @pytest.mark.parametrize("step", [1e-7, 1e-4])
 def test_a_signal_that_hardly_varies_makes_no_file_that_the_gateway_refuses(step: float) -> None:
-    data = cheap()[0]
+    data = fitted_table()[0]
     noise = -step * np.random.default_rng(3).integers(0, 5, 240)
-    fitted = fit_all(replace(data, signals=np.where(np.array(data.names) == "noise", noise[:, None], data.signals)))
+    fitted = fit(replace(data, signals=np.where(np.array(data.names) == "noise", noise[:, None], data.signals)))
     assert ("noise" in fitted.answer["names"]) == (step > MIN_SCALE)
     assert min(fitted.answer["scales"]) > MIN_SCALE
     assert np.isfinite(list(fitted.answer["thresholds"].values())).all()
@@ -314,10 +302,7 @@ def calibrate(*words: str | Path, code: int = 0) -> str:
     return result.output
 
 
-def test_runs_of_two_generators_are_pooled_only_under_a_name_that_is_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("lab.evaluator.calibrate.COSTLY", {})
+def test_runs_of_two_generators_are_pooled_only_under_a_name_that_is_told(tmp_path: Path) -> None:
     runs = [weighed_run(tmp_path / name, name) for name in ("alpha", "beta")]
     file, report = tmp_path / "both.json", tmp_path / "report"
     assert "the runs saw alpha, beta" in calibrate(*runs, "--out", file, "--report", report, code=1)
@@ -326,10 +311,7 @@ def test_runs_of_two_generators_are_pooled_only_under_a_name_that_is_told(
     assert json.loads(file.read_bytes())["fitted_on"].startswith("120 answers to 60 questions")
 
 
-def test_of_a_run_that_two_adapters_answered_each_is_fitted_on_its_own_answers(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("lab.evaluator.calibrate.COSTLY", {})
+def test_of_a_run_that_two_adapters_answered_each_is_fitted_on_its_own_answers(tmp_path: Path) -> None:
     run, file = RunFolder(weighed_run(tmp_path / "run", "alpha+answer")), tmp_path / "fitted.json"
     lines = [Prediction.model_validate_json(line) for line in run.predictions_file.read_text().splitlines()]
     # An earlier version did not say whose a reply is.
@@ -350,7 +332,6 @@ def test_of_a_run_that_two_adapters_answered_each_is_fitted_on_its_own_answers(
 def test_a_fit_is_installed_though_its_pictures_cannot_be_drawn_and_never_one_that_the_gateway_refuses(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("lab.evaluator.calibrate.COSTLY", {})
     run, file, taken = weighed_run(tmp_path / "run", "alpha"), tmp_path / "alpha.json", tmp_path / "taken"
     taken.touch()
     assert "taken" in calibrate(run, "--out", file, "--report", taken, code=1)
