@@ -257,7 +257,7 @@ class Answering:
         except ParseError as error:
             failed = Outcome(written.program[:200], "parse_error", message=str(error))
             attempt = Attempt(written, (failed,))
-        attempt = replace(attempt, write_ms=write_ms, calls=int(written.completion_tokens > 0))
+        attempt = replace(attempt, write_ms=write_ms, calls=written.calls if written.completion_tokens else 0)
         return await self._checked(attempt, task) if mode == "sql" else attempt
 
     async def _checked(self, attempt: Attempt, task: _Task) -> Attempt:

@@ -37,6 +37,7 @@ class FakeGenerator:
         self.adapters: list[str] = []
         # Some servers know none, or have no tokenizer.
         self.logprobs = True
+        self.logprob = -0.1
         self.tokenizer = True
         self.app = Starlette(
             routes=[
@@ -74,10 +75,11 @@ class FakeGenerator:
         text = self.reply(body)
         prompt = sum(len(tokens(message["content"])) for message in body["messages"])
         said = tokens(text)[: body["max_tokens"]]
+        logprobs = [{"token": token, "logprob": self.logprob} for token in said]
         choice = {
             "message": {"role": "assistant", "content": "".join(said)},
             "finish_reason": "length" if len(said) < len(tokens(text)) else "stop",
-            "logprobs": {"content": [{"token": token, "logprob": -0.1} for token in said]} if self.logprobs else None,
+            "logprobs": {"content": logprobs} if self.logprobs else None,
         }
         usage = {"prompt_tokens": prompt, "completion_tokens": len(said)}
         return JSONResponse({"model": body["model"], "choices": [choice] * body.get("n", 1), "usage": usage})

@@ -32,6 +32,7 @@ class Written:
     mode: KgMode  # name of the writer
     prompt_tokens: int = 0  # of the generator; 0 when it was not asked
     completion_tokens: int = 0  # as above
+    calls: int = 1  # to the generator, where it was asked
 
 
 class Writer(Protocol):

@@ -84,7 +84,12 @@ def test_questions_on_documents_come_with_pages_of_other_organisations(tmp_path:
     skipped: list[Skip] = []
     items = list(Source([path], on_skip=skipped.append, timed_only=True).items())
     assert (len(items), skipped) == (50, [])
-    of = {question.question: scene for scene in scenes.scenes(scenes.DOCUMENTS_FITTED) for question in scene.questions}
+    found = [scene for file in (scenes.DOCUMENTS, scenes.DOCUMENTS_FITTED) for scene in scenes.scenes(file)]
+    of = {question.question: scene for scene in found for question in scene.questions}
+    taught = {
+        one.question for scene in scenes.scenes(scenes.DOCUMENTS) if scene.wants_yes_or_no for one in scene.questions
+    }
+    assert taught.isdisjoint(item.query for item in items)
     for item in items:
         results = item.body["search_results"]
         pages = [html.unescape(page["page_result"]) for page in results]

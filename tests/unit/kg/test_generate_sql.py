@@ -1,6 +1,7 @@
 """SQL of a model as programs: what they find, and what is no program."""
 
 import asyncio
+import math
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -22,7 +23,7 @@ from services.kg.generate.spans import Spotter
 from services.kg.generate.sql.linking import linked_values, links_text
 from services.kg.generate.sql.statement import Statement
 from services.kg.generate.sql.times import SaidTime, with_left_out_time
-from services.kg.generate.sql.writer import SqlWriter, beginnings
+from services.kg.generate.sql.writer import SURE, SqlWriter, beginnings
 from services.kg.selects import MAX_CHARS, parse_select
 from services.kg.settle import settle
 from services.kg.verbalize import verbalize
@@ -364,6 +365,25 @@ async def test_a_question_belongs_where_its_words_are_known(
     graph: tuple[Executor, NameIndex], query: str, chars: int
 ) -> None:
     assert await writer(graph, FakeGenerator(lambda _: "")).known_chars(query, DOMAIN) == chars
+
+
+@pytest.mark.parametrize(
+    ("adapters", "logprob", "calls"),
+    [(["sql"], math.log(SURE - 0.1), 2), (["sql"], math.log(SURE + 0.05), 1), ([], math.log(SURE - 0.1), 1)],
+)
+async def test_an_adapter_that_is_unsure_of_none_writes_a_select(
+    graph: tuple[Executor, NameIndex], adapters: list[str], logprob: float, calls: int
+) -> None:
+    def reply(body: dict[str, Any]) -> str:
+        return "NONE" if body["structured_outputs"]["regex"].startswith("NONE") else "SELECT name FROM author"
+
+    generator = FakeGenerator(reply)
+    generator.adapters, generator.logprob = adapters, logprob
+    written = await writer(graph, generator).write(
+        "who are our authors?", query_time=ASKED, domain=DOMAIN, budget=Budget(30)
+    )
+    assert (written.program, written.calls) == ("SELECT name FROM author" if calls == 2 else "none", calls)
+    assert len(generator.requests) == calls
 
 
 @pytest.mark.parametrize(

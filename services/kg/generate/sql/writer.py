@@ -1,6 +1,7 @@
 """The writer: a prompt with the tables, a statement, its program."""
 
 import asyncio
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -51,13 +52,16 @@ from services.kg.generate.sql.times import (
 from services.kg.language.catalogue import NUMERIC, Catalogue
 from services.kg.selects import parse_select
 from services.kit.budget import Budget
-from services.kit.llm import LLM, Constraint, Message
+from services.kit.llm import LLM, Completion, Constraint, Message, Sample
 from services.kit.telemetry import log
 
 MAX_TOKENS = 100
 MAX_WORDS = 60
-ONE_LINE = Constraint(regex=rf"NONE|SELECT( [^ \n\r\t]+){{1,{MAX_WORDS}}}")
+_SELECT = rf"SELECT( [^ \n\r\t]+){{1,{MAX_WORDS}}}"
+ONE_LINE, A_SELECT = Constraint(regex=rf"NONE|{_SELECT}"), Constraint(regex=_SELECT)
 NOTHING = "none"
+# From this probability on the adapter's NONE stands: below it says so of questions that it answers (docs/notebook.md).
+SURE = 0.9
 # Some 400 tokens, which a slow CPU reads in five seconds: so long others wait while tables are read ahead.
 READ_CHARS = 1_600
 
@@ -108,15 +112,25 @@ class SqlWriter:
         if domain in self._read:
             # Asked beside it the generator would read the same tables twice, each time at half its speed.
             await self._read[domain].wait()
-        completion = await self.llm.chat(
+        completions = [await self._complete(messages, ONE_LINE, budget, adapted=adapted)]
+        if adapted and _is_unsure(completions[0].samples[0]):
+            completions.append(await self._complete(messages, A_SELECT, budget, adapted=adapted))
+        program = await asyncio.to_thread(self._program, completions[-1].text, query, now, domain, spots, links)
+        prompt_tokens = sum(one.prompt_tokens for one in completions)
+        completion_tokens = sum(one.completion_tokens for one in completions)
+        return Written(program, "sql", prompt_tokens, completion_tokens, len(completions))
+
+    async def _complete(
+        self, messages: Sequence[Message], constraint: Constraint, budget: Budget, *, adapted: bool
+    ) -> Completion:
+        return await self.llm.chat(
             messages,
             max_tokens=MAX_TOKENS,
             allow_s=budget.allow(reserve_s=RESERVE_S),
             adapter=self.adapter if adapted else "",
-            constraint=ONE_LINE,
+            constraint=constraint,
+            logprobs=adapted,
         )
-        program = await asyncio.to_thread(self._program, completion.text, query, now, domain, spots, links)
-        return Written(program, "sql", completion.prompt_tokens, completion.completion_tokens)
 
     async def read_ahead(self, domain: str, llm: LLM, allow_s: float) -> None:
         """Have a generator read what the prompts of a domain's questions share, so that it is in its cache.
@@ -223,3 +237,9 @@ class SqlWriter:
         with_items(statement, self.values)
         with_parts(statement, self.values)
         return statement, is_about_something_else(statement, query, said, spots, self.values, lexicon)
+
+
+def _is_unsure(sample: Sample) -> bool:
+    """Whether a reply says that no table answers, and may be wrong."""
+    is_none = sample.text.strip().upper().startswith("NONE")
+    return is_none and bool(sample.token_logprobs) and math.exp(sample.token_logprobs[0]) < SURE
