@@ -100,6 +100,8 @@ async def result_of(graph: tuple[Executor, NameIndex], query: str, reply: str) -
         ("which loan has to come back?", NEXT_LOAN.replace("2025-06-15", "2025-06-14"), None),
         ("which halls had exams in April?", "SELECT hall FROM exam WHERE exam_date LIKE '2025-04%'", HALLS),
         ("which halls did we go to last month?", "SELECT hall FROM exam WHERE exam_date LIKE '2025-05%'", HALLS),
+        ("which halls had this February's exams?", "SELECT hall FROM exam WHERE exam_date LIKE '%-02-%'", ["Northgate"]),
+        ("who had exams this November?", "SELECT trainee FROM exam WHERE exam_date LIKE '%-11-%'", []),
         # Another value of the column that the question says, and a word of all.
         ("which of all the failed exams were at Northgate?", FAILED, ["X-11", "X-14"]),
         ("how many exams this year, cancelled ones included?", "SELECT COUNT(*) FROM exam", 5),
@@ -112,6 +114,7 @@ async def result_of(graph: tuple[Executor, NameIndex], query: str, reply: str) -
         ("which loan was out longest?", LONGEST_OUT, ["L-4"]),
         ("how many loans were out for over 20 days?", LONG_OUT, 1),
         ("how many loans were out for long?", LONG_OUT, None),
+        ("how much was it?", "SELECT (SELECT hall FROM exam LIMIT 1) - 1 FROM exam", None),
         ("how late was L-1?", "SELECT returned_on - 3 FROM loan WHERE loan_no = 'L-1'", None),
         # A text that only part of the values has.
         ("where was Pia's exam at North?", "SELECT exam_reference FROM exam WHERE hall = 'North'", []),

@@ -43,6 +43,8 @@ _STOPS = frozenset(".?!:;")
 _EXACT, _INFLECTED, _MISSPELT, _PARTIAL, _BY_A_WORD = range(5)
 # Values that a question says of something else: "of all our courses".
 _ANY = frozenset(("all", "any", "both", "none", "other"))
+# Values that are said with a verb as well: what is out, and what went out.
+_PARTICLES = frozenset({"away", "back", "down", "in", "off", "on", "out", "over", "up"})
 # Words that say so of a value within three words of it.
 _ASIDE = frozenset(("included", "including", "excluded", "excluding", "except", "barring", "without", "aside", "apart"))
 _BESIDE = 3
@@ -181,7 +183,7 @@ def with_left_out_values(select: exp.Select, query: str, links: Sequence[Link]) 
         table, _, column = link.columns[0].partition(".")
         is_told = column in columns or words.issuperset(map(singular, normalise(link.value).split()))
         is_told |= _is_said_aside(query, link)
-        if link.how == _EXACT and table in over and not is_told and link.value.lower() not in _ANY:
+        if link.how == _EXACT and table in over and not is_told and link.value.lower() not in _ANY | _PARTICLES:
             condition = exp.EQ(this=exp.column(column), expression=exp.Literal.string(link.value))
             over[table].where(condition, copy=False)
 

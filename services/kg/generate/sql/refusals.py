@@ -19,7 +19,7 @@ from services.kg.generate.spans import Spot, asking_words
 from services.kg.generate.sql.grounding import is_unsaid, on_texts
 from services.kg.generate.sql.linking import TITLES
 from services.kg.generate.sql.schema import FEW_VALUES
-from services.kg.generate.sql.statement import Statement
+from services.kg.generate.sql.statement import Statement, one_value
 from services.kg.generate.sql.times import is_of_today
 from services.kg.language.catalogue import NUMERIC, Key
 from services.kg.store.names import normalise
@@ -92,7 +92,7 @@ def is_about_something_else(
         (_tells_of_another(statement, query), "what another one has"),
         (_tells_no_reason(statement, query), "no reason for why"),
         (_leaves_out_never(statement, query), "without the never that is said"),
-        (_subtracts_days(statement), "days that are subtracted"),
+        (_subtracts_texts(statement), "texts that are subtracted"),
     )
     return next((reason for is_so, reason in reasons if is_so), "")
 
@@ -176,10 +176,11 @@ def _counts_before(statement: Statement, values: Values) -> bool:
     return False
 
 
-def _subtracts_days(statement: Statement) -> bool:
-    """Whether it subtracts days, which are texts: their years alone would be taken."""
-    sides = (side for one in statement.tree.find_all(exp.Sub) for side in (one.left, one.right))
-    return any(isinstance(side, exp.Column) and statement.has_days(side) for side in sides)
+def _subtracts_texts(statement: Statement) -> bool:
+    """Whether it subtracts what is no number: a database takes the hours of times and the years of days."""
+    sides = (one_value(side) for one in statement.tree.find_all(exp.Sub) for side in (one.left, one.right))
+    places = (statement.place_of(side) for side in sides if isinstance(side, exp.Column))
+    return any(place is not None and place[1].kind not in NUMERIC for place in places)
 
 
 def _counts_what_it_names(statement: Statement) -> bool:

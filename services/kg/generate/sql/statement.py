@@ -96,12 +96,7 @@ class Statement:
 
     def _is_day(self, value: exp.Expr) -> bool:
         """Whether a value is a day: today, one of a column, or the one that a SELECT finds."""
-        inner = value.unnest()
-        while isinstance(inner, (*AROUND_DAYS, exp.Max, exp.Min)):
-            inner = inner.this
-        if isinstance(inner, exp.Subquery | exp.Select):
-            outputs = inner.selects
-            return len(outputs) == 1 and self._is_day(outputs[0].unalias())
+        inner = one_value(value)
         is_today = isinstance(inner, exp.CurrentDate | exp.CurrentTimestamp) or inner.name.lower() == NOW
         return is_today or (isinstance(inner, exp.Column) and self.has_days(inner))
 
@@ -283,6 +278,16 @@ class Statement:
                 if isinstance(rows, exp.Select) and isinstance(rows.expressions[0], exp.Column):
                     known = exp.Not(this=exp.Is(this=rows.expressions[0].copy(), expression=exp.Null()))
                     rows.where(known, copy=False)
+
+
+def one_value(value: exp.Expr) -> exp.Expr:
+    """The value itself of one in brackets, the first or last of several, or the only one that a SELECT tells."""
+    inner = value.unnest()
+    while isinstance(inner, (*AROUND_DAYS, exp.Max, exp.Min)):
+        inner = inner.this
+    if isinstance(inner, exp.Subquery | exp.Select) and len(inner.selects) == 1:
+        return one_value(inner.selects[0].unalias())
+    return inner
 
 
 def _is_of(function: Function, part: exp.Expr) -> bool:

@@ -248,7 +248,8 @@ def conditions_on_days(select: exp.Select, is_day: Callable[[exp.Column], bool])
     for one in where.find_all(*_COMPARED) if where is not None else ():
         columns = list(one.find_all(exp.Column))
         texts = [str(text.this) for text in one.find_all(exp.Literal)]
-        if len(columns) == 1 and is_day(columns[0]) and (is_of_today(one) or any(map(DAY.fullmatch, texts))):
+        has_days = any(form.fullmatch(text) for form in (DAY, ANY_YEAR) for text in texts)
+        if len(columns) == 1 and is_day(columns[0]) and (is_of_today(one) or has_days):
             yield one
 
 

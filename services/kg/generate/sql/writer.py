@@ -211,8 +211,9 @@ class SqlWriter:
             count_rows(statement, query, lexicon)
         for select in statement.sides:
             with_left_out_values(select, query, links)
-            ask_of_any_year(select, query)
-            ask_of_the_month(select, query)
+            if said_then is None:
+                ask_of_any_year(select, query)
+                ask_of_the_month(select, query)
             add_up(select, query, self._amounts(domain))
             measure_as_said(select, query, lexicon)
             order_as_said(select, query, lexicon)
