@@ -100,7 +100,7 @@ async def result_of(graph: tuple[Executor, NameIndex], query: str, reply: str) -
         ("which loan has to come back?", NEXT_LOAN.replace("2025-06-15", "2025-06-14"), None),
         ("which halls had exams in April?", "SELECT hall FROM exam WHERE exam_date LIKE '2025-04%'", HALLS),
         ("which halls did we go to last month?", "SELECT hall FROM exam WHERE exam_date LIKE '2025-05%'", HALLS),
-        ("which halls had this February's exams?", "SELECT hall FROM exam WHERE exam_date LIKE '%-02-%'", ["Northgate"]),
+        ("which hall had this February's exams?", "SELECT hall FROM exam WHERE exam_date LIKE '%-02-%'", ["Northgate"]),
         ("who had exams this November?", "SELECT trainee FROM exam WHERE exam_date LIKE '%-11-%'", []),
         # Another value of the column that the question says, and a word of all.
         ("which of all the failed exams were at Northgate?", FAILED, ["X-11", "X-14"]),
