@@ -125,9 +125,12 @@ class Answering:
         is_vague = self._is_vague(attempt, task)
         if request.mode == "auto" and (attempt.status not in ANSWERED or is_vague):
             try:
-                if mode := await self._model_mode(task, is_named=is_vague):
+                is_known = is_vague or await self._is_known(task)
+                # Without a spotter nobody knows what a question names, and a model may find out.
+                mode = await self._model_mode(task) if is_known or self._spotter is None else None
+                if mode:
                     attempt = _better(attempt, await self._program(mode, task))
-                elif not is_vague:
+                elif not is_known:
                     unasked = await self._unasked(task)
             except (ServiceFailure, TimeoutError) as error:
                 reason = error.reason if isinstance(error, ServiceFailure) else "timeout"
@@ -199,22 +202,20 @@ class Answering:
             await writer.read_ahead(name, llm, READ_AHEAD_S)
         await llm.chat(chat(CHECK, columns="", found="", question=""), max_tokens=1, allow_s=READ_AHEAD_S)
 
-    async def _model_mode(self, task: _Task, *, is_named: bool) -> KgMode | None:
-        """The mode by which a model may answer where rules do not; None where none is asked.
+    async def _is_known(self, task: _Task) -> bool:
+        """Whether the question names what its domain knows, or its caller an added domain.
 
-        Args:
-            is_named: whether rules found what the question names.
+        About what the graph does not know no program finds a row; rules find names that are misspelt, and questions
+        that name a year and an award only. Who names a domain of one's own knows where the question belongs.
         """
         is_added = not self._executor.catalogue.domains[task.domain].bundled
-        if is_added and not self._settings.writes_sql:
-            return None
-        # About what the graph does not know no program finds a row; rules find names that are misspelt, and questions
-        # that name a year and an award only. Who names a domain of one's own knows where the question belongs.
-        is_meant = is_named or (is_added and task.request.domain == task.domain)
-        if self._spotter is not None and not is_meant and not await self._known_chars(task.request.query, task.domain):
-            return None
-        if is_added:
-            return "sql"
+        is_meant = is_added and task.request.domain == task.domain
+        return is_meant or await self._known_chars(task.request.query, task.domain) > 0
+
+    async def _model_mode(self, task: _Task) -> KgMode | None:
+        """The mode by which a model may answer where rules do not; None where none is asked."""
+        if not self._executor.catalogue.domains[task.domain].bundled:
+            return "sql" if self._settings.writes_sql else None
         adapter, allow_s = self._settings.kg_adapter, task.budget.allow(LOOK_UP_CAP_S)
         writes = self._settings.kg_base_model_writes or await self._llm.serves(adapter, allow_s=allow_s)
         return "program" if writes else None
@@ -225,9 +226,7 @@ class Answering:
         Only a model that was taught to says of questions about something else that no table answers them.
         """
         query, writer = task.request.query, self._writers.get("sql")
-        if not self._settings.writes_sql or not isinstance(writer, SqlWriter):
-            return ""
-        if not self._added or await self._known_chars(query, task.domain):
+        if not self._added or not self._settings.writes_sql or not isinstance(writer, SqlWriter):
             return ""
         if not await self._llm.serves(writer.adapter, allow_s=task.budget.allow(LOOK_UP_CAP_S)):
             return ""

@@ -42,7 +42,7 @@ def difference(last: exp.Expr, first: exp.Expr) -> exp.DateDiff:
 
 
 def words_of(node: exp.DateDiff) -> str:
-    """How it is told: `days from reported to finished`."""
+    """How it is told: `number of days from reported to finished`."""
     return f"number of days from {_told(node.expression)} to {_told(node.this)}"
 
 

@@ -10,6 +10,7 @@ import random
 import tempfile
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, time
+from functools import cache
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -24,7 +25,7 @@ from services.kit.shard import WHOLE, Shard
 
 FOLDER = Path(__file__).parent.parent / "data" / "tables"
 NONE = "NONE"
-# Questions about other subjects beside an organisation's own: half of them the world's, half another one's rules.
+# Questions about other subjects beside an organisation's own: as many of the world's as of another one's rules.
 OTHERS = 4
 
 
@@ -56,12 +57,17 @@ def questions(organisation: Path) -> list[Question]:
     return [question for _, question in lines([organisation / "questions.jsonl"], Question)]
 
 
-def of_others(organisation: Path, count: int = OTHERS) -> list[Question]:
+@cache
+def _scenes() -> tuple[Sequence[scenes.Scene], ...]:
+    """Scenes of the world, and of organisations' documents; thousands of lines, which are read once."""
+    return scenes.scenes(scenes.TAUGHT), scenes.scenes(scenes.DOCUMENTS)
+
+
+def of_others(organisation: Path) -> list[Question]:
     """Questions of scenes, which have nothing to do with an organisation's tables; the same ones each time."""
     rng = random.Random(f"others:{organisation.name}")  # noqa: S311 - reproducible, not secret
-    half = count // 2
-    files = [scenes.TAUGHT] * half + [scenes.DOCUMENTS] * (count - half)
-    texts = [rng.choice(rng.choice(scenes.scenes(file)).questions).question for file in files]
+    each = OTHERS // len(_scenes())
+    texts = [rng.choice(rng.choice(some).questions).question for some in _scenes() for _ in range(each)]
     return [Question(question=text, answer="", sql=NONE) for text in texts]
 
 

@@ -41,10 +41,9 @@ _STOPS = frozenset(".?!:;")
 # How a question says a value, the best first: word for word, in another form (failed of `fail`), misspelt, in part, by
 # one word in small letters.
 _EXACT, _INFLECTED, _MISSPELT, _PARTIAL, _BY_A_WORD = range(5)
-# Values that a question says of something else: "of all our courses".
-_ANY = frozenset(("all", "any", "both", "none", "other"))
-# Values that are said with a verb as well: what is out, and what went out.
-_PARTICLES = frozenset({"away", "back", "down", "in", "off", "on", "out", "over", "up"})
+# Values that a question says of something else, "of all our courses", and with a verb: what went out, and what is out.
+_OF_ELSE = frozenset(("all", "any", "both", "none", "other"))
+_OF_ELSE |= {"away", "back", "down", "in", "off", "on", "out", "over", "up"}
 # Words that say so of a value within three words of it.
 _ASIDE = frozenset(("included", "including", "excluded", "excluding", "except", "barring", "without", "aside", "apart"))
 _BESIDE = 3
@@ -183,7 +182,7 @@ def with_left_out_values(select: exp.Select, query: str, links: Sequence[Link]) 
         table, _, column = link.columns[0].partition(".")
         is_told = column in columns or words.issuperset(map(singular, normalise(link.value).split()))
         is_told |= _is_said_aside(query, link)
-        if link.how == _EXACT and table in over and not is_told and link.value.lower() not in _ANY | _PARTICLES:
+        if link.how == _EXACT and table in over and not is_told and link.value.lower() not in _OF_ELSE:
             condition = exp.EQ(this=exp.column(column), expression=exp.Literal.string(link.value))
             over[table].where(condition, copy=False)
 
