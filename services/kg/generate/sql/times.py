@@ -18,15 +18,19 @@ from services.kg.language.catalogue import Function
 from services.kg.store.names import normalise
 from services.kit.text.vocabulary import MONTH_NAMES, ORDINAL_ENDING, WEEKDAYS, alternatives
 
+# Rows of a time and behind it, and none before: see `_BEFORE`.
+_SINCE = (False, True, True)
 # What stands before a time -> whether rows before its first day, of it, and behind its last one are asked for.
 _BEFORE: tuple[tuple[str, tuple[bool, bool, bool]], ...] = (
     (r"(?:before|earlier than|prior to)", (True, False, False)),
     (r"(?:after|later than)", (False, False, True)),
-    (r"since(?: the (?:start|beginn?ing|first)(?: of)?)?", (False, True, True)),
+    (r"since(?: the (?:start|beginn?ing|first)(?: of)?)?", _SINCE),
     (r"(?:until|till|up to|(?:by|until|till|up to|through) the end of)", (True, True, False)),
     (r"(?:in|during|for|over|throughout)", (False, True, False)),
 )
 _LEADS = [(re.compile(rf"\b{words}(?: the)?(?: year)?\s*$", re.IGNORECASE), parts) for words, parts in _BEFORE]
+# Before a time that has no end: from 2021 on.
+_ONWARDS_LEADS = [(re.compile(r"\b(?:from|since|in|starting(?: in)?)(?: the)?(?: year)?\s*$", re.IGNORECASE), _SINCE)]
 # "Last month" alone is of it; "first half of last year" is something else.
 _ALONE = re.compile(
     r"(?:^|\b(?!\d|of\b|by\b|from\b|to\b|than\b|within\b|and\b|or\b|between\b|not\b)[a-z]+)\s*$", re.IGNORECASE
@@ -36,13 +40,15 @@ _PART = re.compile(
     re.IGNORECASE,
 )
 _PART_BEFORE = re.compile(r"\b(?:early|late|mid)[ -](?:in )?(?:the )?$", re.IGNORECASE)
-# "2021 or later" and "from May on" have another end.
-_GOES_ON = re.compile(r"^\s*(?:or|and|to|on|onwards?|so far|till|until|[-–/])(?!\w)", re.IGNORECASE)
+# "2021 or later" and "from May on" have no end; what else goes on has another one.
+_ONWARDS = re.compile(r"^\s*(?:onwards?|(?:or|and) (?:later|after)|on(?=\W*$))(?!\w)", re.IGNORECASE)
+_GOES_ON = re.compile(r"^\s*(?:or|and|to|on|so far|till|until|[-–/])(?!\w)", re.IGNORECASE)
 _YEAR = re.compile(r"(?:1[5-9]|20)\d\d")
 _THIS_YEAR = re.compile(r"\b(?:this|last|next) year\b", re.IGNORECASE)
-# A month of a certain year, though that is not said: since March, last August.
+# A month of a certain year, though that is not said: since March, from March on, last August.
 _OF_LATE = re.compile(
     rf"\b(?i:since (?:the (?:start|beginn?ing|first)(?: of)? )?(?P<since>{alternatives(MONTH_NAMES)}))\b|"
+    rf"\b(?i:(?P<onwards>{alternatives(MONTH_NAMES)}) (?:onwards?|on(?=\W*$)))\b|"
     # "This may sound odd".
     rf"\b(?P<near>(?:this|last|next) (?!may\b|march\b)(?i:{alternatives(MONTH_NAMES)}))\b"
 )
@@ -84,20 +90,22 @@ def said_time(question: Question) -> SaidTime | None:
     if phrase is None:
         return None
     before, behind = question.text[: phrase.start], question.text[phrase.end :]
-    leads = ((lead.search(before), parts) for lead, parts in _LEADS)
+    onwards = _ONWARDS.match(behind)
+    leads = ((lead.search(before), parts) for lead, parts in (_ONWARDS_LEADS if onwards else _LEADS))
     lead, parts = next(((lead, parts) for lead, parts in leads if lead), (None, None))
+    behind = behind[onwards.end() :] if onwards else behind
     elsewhere = f"{before[: lead.start()] if lead else before} {behind}"
     if _PART.search(elsewhere) or _PART_BEFORE.search(before) or months_of(elsewhere) or _GOES_ON.search(behind):
         return None
-    if parts is None and not phrase.text[0].isdigit() and _ALONE.search(before):
-        parts = (False, True, False)
+    if parts is None and (onwards or not phrase.text[0].isdigit()) and _ALONE.search(before):
+        parts = _SINCE if onwards else (False, True, False)
     window = question.window_of(phrase.text)
     if parts is None or window is None or window.kind != "window" or window.start is None or window.end is None:
         return None
     start, end = _texts(window.start, window.end)
     before_it, of_it, after_it = parts
     first, last = "" if before_it else start if of_it else end, "" if after_it else end if of_it else start
-    words = question.words[: lead.start() if lead else phrase.start], question.words[phrase.end :]
+    words = question.words[: lead.start() if lead else phrase.start], question.words[len(question.text) - len(behind) :]
     ahead = (window.start + timedelta(days=7)).isoformat() if phrase.text.lower() in WEEKDAYS else ""
     return SaidTime(first, last, phrase.text.lower() in _NOW, tuple(normalise(" ".join(words)).split()), ahead)
 
