@@ -31,6 +31,7 @@ CAL = ["Cal Dorne"]
 OVERDUE = "SELECT loan_no FROM loan WHERE due_date < '2025-06-15' AND returned_on IS NULL"
 DAYS_OUT = "SELECT AVG(JULIANDAY(returned_on) - JULIANDAY(loan_date)) FROM loan"
 LONGEST_OUT = "SELECT loan_no FROM loan ORDER BY JULIANDAY(returned_on) - JULIANDAY(loan_date) DESC LIMIT 1"
+FIRST_BACK = "SELECT loan_no FROM loan WHERE NOT returned_on IS NULL ORDER BY returned_on LIMIT 1"
 LONG_OUT = "SELECT COUNT(*) FROM loan WHERE JULIANDAY(returned_on) - JULIANDAY(loan_date) > 20"
 NEXT_LOAN = "SELECT loan_no FROM loan WHERE due_date >= '2025-06-15' ORDER BY due_date LIMIT 1"
 FAILED = "SELECT exam_reference FROM exam WHERE hall = 'Northgate' AND result = 'fail'"
@@ -112,6 +113,8 @@ async def result_of(graph: tuple[Executor, NameIndex], query: str, reply: str) -
         ("how long was L-1 out?", "SELECT returned_on - loan_date FROM loan WHERE loan_no = 'L-1'", [20]),
         ("how long are loans out on average?", DAYS_OUT, 20.5),
         ("which loan was out longest?", LONGEST_OUT, ["L-4"]),
+        ("which loan was out longest until it came back?", FIRST_BACK, ["L-4"]),
+        ("which loan was out shortest before it came back?", FIRST_BACK, ["L-1"]),
         ("how many loans were out for over 20 days?", LONG_OUT, 1),
         ("how many loans were out for long?", LONG_OUT, None),
         ("how much was it?", "SELECT (SELECT hall FROM exam LIMIT 1) - 1 FROM exam", None),

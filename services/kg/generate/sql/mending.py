@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 from sqlglot import exp
 
 from services.kg.comparisons import tables_of
+from services.kg.days import difference
 from services.kg.generate.ground import says_year
 from services.kg.generate.rules.inflection import degrees
 from services.kg.generate.rules.lexicon import Lexicon
@@ -23,6 +24,7 @@ from services.kit.text.numbers import Figure, numbers, ordinals
 
 _EARLIEST = re.compile(r"\b(?:longest|oldest|earliest|first)\b")
 _LATEST = re.compile(r"\b(?:newest|latest|youngest|last|most recent(?:ly)?)\b")
+_LONG, _SHORT = ("long", "slow"), ("short", "quick", "fast")
 _TOTAL = re.compile(r"\b(?:all? ?together|in total|total|sum|spend|spent|spending|takings|turnover|income|adds? up)\b")
 _SUPERLATIVE = re.compile(r"[ -](?:most|least|best|worst|latest|[a-z]{2,}est)\b")
 _AMOUNT_OF = re.compile(
@@ -58,6 +60,26 @@ def order_as_said(select: exp.Select, query: str, lexicon: Lexicon) -> None:
         is_less = any(_says(text, one.less) for one in own) or (is_dated and _EARLIEST.search(text) is not None)
         if is_more != is_less:
             ordered.set("desc", is_more)
+
+
+def rank_by_length(select: exp.Select, query: str, lexicon: Lexicon) -> None:
+    """Sort what is over by how long it took: "which complaint dragged on longest until it was closed".
+
+    Of rows whose last day is known a model takes the earliest one for the longest.
+    """
+    order, text = select.args.get("order"), f" {normalise(query)} "
+    (ordered,) = order.expressions if order is not None and len(order.expressions) == 1 else (None,)
+    last, tables = ordered and ordered.this, tables_of(select)
+    is_long, is_short = (_says(text, adjectives) for adjectives in (_LONG, _SHORT))
+    where = select.args.get("where")
+    if not isinstance(last, exp.Column) or where is None or len(tables) != 1 or is_long == is_short:
+        return
+    is_over = exp.Not(this=exp.Is(this=last.copy(), expression=exp.Null()))
+    functions = [one for one in lexicon.own.functions if table_name(one) == tables[0].name]
+    dates = [key.name for function in functions for key in function.keys if key.kind == "date"]
+    if is_over in each_of(where.this, exp.And) and last.name in dates[1:]:
+        ordered.set("this", difference(last, exp.column(dates[0])))
+        ordered.set("desc", is_long)
 
 
 def measure_as_said(select: exp.Select, query: str, lexicon: Lexicon) -> None:

@@ -35,6 +35,7 @@ from services.kg.generate.sql.mending import (
     nothing_as_null,
     order_as_said,
     rank_as_said,
+    rank_by_length,
     without_unsaid_days,
 )
 from services.kg.generate.sql.prompt import SqlPrompt
@@ -216,6 +217,7 @@ class SqlWriter:
                 ask_of_the_month(select, query)
             add_up(select, query, self._amounts(domain))
             measure_as_said(select, query, lexicon)
+            rank_by_length(select, query, lexicon)
             order_as_said(select, query, lexicon)
             rank_as_said(select, query)
             without_unsaid_days(select, query, statement.has_days)
