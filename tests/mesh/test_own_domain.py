@@ -150,6 +150,26 @@ async def test_tables_are_asked_last_where_nothing_says_that_a_question_belongs_
     assert body["kg"]["unasked"] == ("places" if answer == "Seven" else "")
 
 
+@pytest.mark.parametrize(("logprob", "answer", "rule"), [(-0.01, "31,989,256 people", "statement"), (-2.0, "Read", "")])
+async def test_a_model_that_is_sure_of_its_statement_is_not_read_again(
+    mesh: Services, logprob: float, answer: str, rule: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("services.kit.llm.MODELS_TTL_S", -1)
+
+    def reply(body: dict[str, Any]) -> str:
+        if "regex" in body.get("structured_outputs", {}):
+            return "SELECT SUM(population) FROM country WHERE continent = 'South America'"
+        return "population" if "choice" in body.get("structured_outputs", {}) else "Read"
+
+    mesh.generator.adapters, mesh.generator.reply, mesh.generator.logprob = ["sql"], reply, logprob
+    async with mesh.usual(abstain=False) as gateway:
+        body = (await gateway.post("/answer", json={"query": "how many souls dwell in south america?"})).json()
+    assert (body["answer"], body["source"]) == (answer, "kg")
+    settled = body["kg"]["settled"]
+    assert (settled["rule"] if settled else "") == rule
+    assert not settled or body["confidence"] == settled["probability"] < 1
+
+
 async def test_the_catalogue_lists_it(mesh: Services) -> None:
     async with mesh.client("kg") as kg:
         functions = (await kg.get("/kg/catalogue")).json()["functions"]

@@ -102,9 +102,11 @@ async def _from_graph(context: Context, *, domain: str = "") -> Draft | None:
         return Draft(INVALID, "invalid_question", SETTLED, "kg", (as_evidence(facts),))
     if not answers(facts, classification):
         return None
-    if facts.settled is not None:
+    # Where nothing says that the question belongs to these tables, a model that is sure of its statement is not enough.
+    if facts.settled is not None and not (domain and facts.settled.rule == "statement"):
         context.run.decide("settled", f"{facts.settled.rule}: {', '.join(facts.settled.inputs)}")
-        return Draft(facts.settled.answer, "answer", SETTLED, "kg", (as_evidence(facts),))
+        answer = with_whole_list(facts.settled.answer, context.question.query, facts)
+        return Draft(answer, "answer", facts.settled.probability, "kg", (as_evidence(facts),))
     draft = await _read(context, [as_evidence(facts)])
     if draft.kind != "answer":
         return None

@@ -13,24 +13,44 @@ from services.kg.generate.rules.lexicon import Lexicon
 from services.kg.outcome import Outcome
 from services.kg.settle.facts import fact_of
 from services.kg.settle.rules import RULES, listed
-from services.kg.settle.stated import affirmed, chosen, looked_up, stated
+from services.kg.settle.stated import affirmed, chosen, found, looked_up, stated
 from services.kg.settle.wording import NEGATED, Wording
 
 __all__ = ["settle"]
+# From this probability on a model's statement is told as it finds it; below, a reader says whether it answers.
+SURE = 0.85
 # What a model's SELECT settles, by the rule's name.
 _OF_SELECTS = (("yes or no", affirmed), ("comparison", chosen), ("value", looked_up))
 
 
 def settle(
-    question: str, outcomes: Sequence[Outcome], lexicons: Mapping[str, Lexicon], *, by_rules: bool = False
+    question: str,
+    outcomes: Sequence[Outcome],
+    lexicons: Mapping[str, Lexicon],
+    *,
+    by_rules: bool = False,
+    probability: float = 0.0,
 ) -> KgSettled | None:
-    """The answer, where a rule is certain of it; None for all other questions.
+    """The answer, where a rule is certain of it, or a model of its statement; None for all other questions.
 
-    Every statement of the program must have succeeded; `by_rules` says that rules wrote it, and no model.
+    Every statement of the program must have succeeded.
+
+    Args:
+        by_rules: whether rules wrote the program, and no model.
+        probability: that the program is right, where a model says so.
     """
     if not outcomes or any(one.status != "ok" or one.function is None for one in outcomes):
         return None
     query = " ".join(question.lower().replace("’", "'").split())
+    settled = _by_a_rule(query, outcomes, lexicons, by_rules=by_rules)
+    if settled is None and probability >= SURE and (answer := found(query, outcomes)) is not None:
+        return KgSettled(answer=answer, rule="statement", inputs=(outcomes[0].source,), probability=probability)
+    return settled
+
+
+def _by_a_rule(
+    query: str, outcomes: Sequence[Outcome], lexicons: Mapping[str, Lexicon], *, by_rules: bool
+) -> KgSettled | None:
     if by_rules and (answer := stated(query, outcomes, lexicons)) is not None:
         return KgSettled(answer=answer, rule="value", inputs=tuple(one.source.strip() for one in outcomes))
     if NEGATED.search(query):

@@ -89,6 +89,30 @@ def looked_up(query: str, outcomes: Sequence[Outcome]) -> str | None:
     return _text_of([row.get(key.name)], key, query, outcomes)
 
 
+def found(query: str, outcomes: Sequence[Outcome]) -> str | None:
+    """What the one SELECT of a model finds: its number, or the values of its only output.
+
+    Whether it is what the question asks for, nothing here tells: see `sql.certainty`.
+    """
+    (outcome, *others) = outcomes
+    if others or not is_sql(outcome.source) or _WHETHER.match(query) or AUXILIARY.match(query) or _BOTH.search(query):
+        return None
+    outputs = parse_select(outcome.source).selects
+    if len(outputs) != 1 or not outcome.shown or not 1 <= outcome.total <= MAX_LIST:
+        return None
+    key = key_of(outcome, outcome.shown[0])
+    if outcome.value is not None:
+        counted = outcome.aggregate == "len"
+        return (
+            None
+            if key.kind == "date" and not counted
+            else value_text(Key("", "integer") if counted else key, outcome.value)
+        )
+    if key.kind == "flag" or len(outcome.rows) != outcome.total:
+        return None
+    return _text_of([row.get(key.name) for row in outcome.rows], key, query, outcomes)
+
+
 def _only_row(outcomes: Sequence[Outcome]) -> Mapping[str, Scalar] | None:
     """The row of a statement that finds one, without a note."""
     if len(outcomes) != 1 or outcomes[0].notes or len(outcomes[0].rows) != 1 or outcomes[0].total != 1:

@@ -67,12 +67,13 @@ def rank_by_length(select: exp.Select, query: str, lexicon: Lexicon) -> None:
 
     Of rows whose last day is known a model takes the earliest one for the longest.
     """
-    order, text = select.args.get("order"), f" {normalise(query)} "
-    (ordered,) = order.expressions if order is not None and len(order.expressions) == 1 else (None,)
-    last, tables = ordered and ordered.this, tables_of(select)
+    order, where, text = select.args.get("order"), select.args.get("where"), f" {normalise(query)} "
+    if order is None or where is None or len(order.expressions) > 1:
+        return
+    (ordered,), tables = order.expressions, tables_of(select)
+    last = ordered.this
     is_long, is_short = (_says(text, adjectives) for adjectives in (_LONG, _SHORT))
-    where = select.args.get("where")
-    if not isinstance(last, exp.Column) or where is None or len(tables) != 1 or is_long == is_short:
+    if not isinstance(last, exp.Column) or len(tables) != 1 or is_long == is_short:
         return
     is_over = exp.Not(this=exp.Is(this=last.copy(), expression=exp.Null()))
     functions = [one for one in lexicon.own.functions if table_name(one) == tables[0].name]

@@ -1,7 +1,6 @@
 """The writer: a prompt with the tables, a statement, its program."""
 
 import asyncio
-import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -16,6 +15,7 @@ from services.kg.generate.rules.question import Question
 from services.kg.generate.rules.values import Values
 from services.kg.generate.spans import Spot, Spotter, spots_in
 from services.kg.generate.sql.belonging import chars_known, count_signs
+from services.kg.generate.sql.certainty import NO_TABLE, certainty, of_no_table, says_no_table
 from services.kg.generate.sql.figures import unsaid
 from services.kg.generate.sql.grounding import name_entities, with_items, with_parts, without_guesses
 from services.kg.generate.sql.linking import (
@@ -53,13 +53,13 @@ from services.kg.generate.sql.times import (
 from services.kg.language.catalogue import NUMERIC, Catalogue
 from services.kg.selects import parse_select
 from services.kit.budget import Budget
-from services.kit.llm import LLM, Completion, Constraint, Message, Sample
+from services.kit.llm import LLM, Completion, Constraint, Message
 from services.kit.telemetry import log
 
 MAX_TOKENS = 100
 MAX_WORDS = 60
 _SELECT = rf"SELECT( [^ \n\r\t]+){{1,{MAX_WORDS}}}"
-ONE_LINE, A_SELECT = Constraint(regex=rf"NONE|{_SELECT}"), Constraint(regex=_SELECT)
+ONE_LINE, A_SELECT = Constraint(regex=rf"{NO_TABLE}|{_SELECT}"), Constraint(regex=_SELECT)
 NOTHING = "none"
 # From this probability on the adapter's NONE stands: below it says so of questions that it answers (docs/notebook.md).
 SURE = 0.9
@@ -114,12 +114,16 @@ class SqlWriter:
             # Asked beside it the generator would read the same tables twice, each time at half its speed.
             await self._read[domain].wait()
         completions = [await self._complete(messages, ONE_LINE, budget, adapted=adapted)]
-        if adapted and _is_unsure(completions[0].samples[0]):
+        first = completions[0].samples[0]
+        if adapted and says_no_table(first) and 0 < of_no_table(first) < SURE:
             completions.append(await self._complete(messages, A_SELECT, budget, adapted=adapted))
         program = await asyncio.to_thread(self._program, completions[-1].text, query, now, domain, spots, links)
         prompt_tokens = sum(one.prompt_tokens for one in completions)
         completion_tokens = sum(one.completion_tokens for one in completions)
-        return Written(program, "sql", prompt_tokens, completion_tokens, len(completions))
+        logprobs = completions[-1].samples[0].token_logprobs if adapted else ()
+        return Written(
+            program, "sql", prompt_tokens, completion_tokens, len(completions), certainty(of_no_table(first), logprobs)
+        )
 
     async def _complete(
         self, messages: Sequence[Message], constraint: Constraint, budget: Budget, *, adapted: bool
@@ -175,7 +179,7 @@ class SqlWriter:
         self, sql: str, query: str, now: datetime, domain: str, spots: Sequence[Spot], links: Sequence[Link]
     ) -> str:
         """The statement that the generator wrote, as it is run; "none" where it is none, or about something else."""
-        if sql.strip().upper().startswith("NONE"):
+        if sql.strip().upper().startswith(NO_TABLE):
             return NOTHING
         try:
             statement, reason = self._statement(sql, query, now, domain, spots, links)
@@ -240,9 +244,3 @@ class SqlWriter:
         with_items(statement, self.values)
         with_parts(statement, self.values)
         return statement, is_about_something_else(statement, query, said, spots, self.values, lexicon)
-
-
-def _is_unsure(sample: Sample) -> bool:
-    """Whether a reply says that no table answers, and may be wrong."""
-    is_none = sample.text.strip().upper().startswith("NONE")
-    return is_none and bool(sample.token_logprobs) and math.exp(sample.token_logprobs[0]) < SURE
