@@ -21,6 +21,7 @@ Value: TypeAlias = Decimal | date
 _PROJECTED = re.compile(r'\["([A-Za-z_ ]+)"\]')
 _CONDITION = re.compile(r'\beq\((\w+), (?:"([^"]*)"|(\w+))\)')
 _NUMERAL = re.compile(r"-?[$€£]?[0-9][0-9,]*(?:\.[0-9]+)?")
+_COMPUTED = re.compile(r"[()*+<>=|]")
 # Notes that say how a count was made, and qualify nothing.
 _HARMLESS_NOTE = re.compile(r"the source (?:counts \d+ and lists \d+|states that there are none)")
 
@@ -204,6 +205,9 @@ def measure_of(lexicon: Lexicon, function: Function, key: str) -> Measure | None
         return _of(lexicon, function, phrases, KeyWords(), key) if phrases else None
     column = function.exact_keys.get(key)
     if not function.dynamic and (column is None or column.kind not in {*NUMERIC, "date"}):
+        return None
+    if column is not None and _COMPUTED.search(column.words):
+        # What a SELECT computes has its expression for words.
         return None
     words = lexicon.key(function.name, key)
     phrases = (*words.words, *lexicon.phrases(function.name, key))

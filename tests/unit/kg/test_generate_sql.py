@@ -219,6 +219,11 @@ def test_two_selects_settle_a_comparison(executor: Executor) -> None:
             "SELECT title FROM book WHERE author = 'Cy Page' ORDER BY price LIMIT 1",
             None,
         ),
+        (
+            "how much less does By Night cost than the mean?",
+            "SELECT (SELECT AVG(price) FROM book WHERE price > 1) - price FROM book WHERE title = 'By Night'",
+            None,
+        ),
         ("is By Night in print, and how dear?", "SELECT in_print, price FROM book WHERE title = 'By Night'", None),
     ],
 )

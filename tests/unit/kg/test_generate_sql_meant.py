@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -19,7 +20,7 @@ from services.kit.budget import Budget
 from services.kit.client import ServiceClient, http_client
 from services.kit.llm import LLM
 from tests.mesh.fakes import FakeGenerator
-from tests.unit.kg.library import drafted_graph
+from tests.unit.kg.library import drafted_graph, write
 
 pytestmark = pytest.mark.anyio
 DOMAIN = "school"
@@ -49,18 +50,18 @@ def graph(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Executor, 
         yield Executor(engine, names, catalogue), names
 
 
-async def result_of(graph: tuple[Executor, NameIndex], query: str, reply: str) -> Any:
+async def result_of(graph: tuple[Executor, NameIndex], query: str, reply: str, domain: str = DOMAIN) -> Any:
     """The number that the reply's statement computes, or what its rows show first; None where it is refused."""
     executor, names = graph
     generator = FakeGenerator(lambda _: reply)
     llm = LLM(ServiceClient("generator", "http://g", http_client(httpx.ASGITransport(generator.app))))
     values, spotter = Values(names.engine), Spotter(names.engine, executor.catalogue)
     written = await SqlWriter(llm, executor.catalogue, names, values, spotter).write(
-        query, query_time=NOW, domain=DOMAIN, budget=Budget(5)
+        query, query_time=NOW, domain=domain, budget=Budget(5)
     )
     if written.program == "none":
         return None
-    outcome = executor.execute(written.program, domain=DOMAIN, query_time=NOW, seconds=5.0)[-1]
+    outcome = executor.execute(written.program, domain=domain, query_time=NOW, seconds=5.0)[-1]
     assert outcome.status in ("ok", "empty"), outcome.message
     return outcome.value if outcome.value is not None else [row[outcome.shown[0]] for row in outcome.rows]
 
@@ -159,6 +160,27 @@ async def test_a_statement_means_what_its_question_does(
     graph: tuple[Executor, NameIndex], query: str, reply: str, result: Any
 ) -> None:
     assert await result_of(graph, query, reply) == result
+
+
+@pytest.mark.parametrize(
+    ("query", "reply", "result"),
+    [
+        ("which drivers may lift by themselves?", "SELECT name FROM staff WHERE lifts = 'yes'", ["Ana Sol"]),
+        ("how many people may lift by themselves?", "SELECT COUNT(*) FROM staff WHERE lifts = 'yes'", 2),
+        ("who is driver Bo Ek led by?", "SELECT boss FROM staff WHERE name = 'Bo Ek'", ["Cy Orr"]),
+    ],
+)
+async def test_what_rows_are_to_others_is_a_value_of_theirs(
+    tmp_path: Path, query: str, reply: str, result: Any
+) -> None:
+    staff = (("name", "job", "lifts", "boss"), ("Ana Sol", "Driver", "yes", "Cy Orr"), ("Cy Orr", "Clerk", "yes", ""))
+    (tmp_path / "tables").mkdir()
+    write(tmp_path / "tables", "staff.csv", (*staff, ("Bo Ek", "Clerk", "no", "Cy Orr"), ("Di Ma", "Driver", "no", "")))
+    trips = (("trip", "driver"), ("T-1", "Ana Sol"), ("T-2", "Di Ma"), ("T-3", "Bo Ek"))
+    write(tmp_path / "tables", "trips.csv", trips)
+    with drafted_graph(tmp_path, "haulier", tmp_path / "tables") as (engine, catalogue):
+        names = NameIndex(engine, catalogue)
+        assert await result_of((Executor(engine, names, catalogue), names), query, reply, "haulier") == result
 
 
 def test_a_weekday_is_the_last_one_or_the_next(graph: tuple[Executor, NameIndex]) -> None:

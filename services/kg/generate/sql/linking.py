@@ -97,6 +97,28 @@ def linked_values(query: str, functions: Sequence[Function], values: Values, spo
     return sorted(_apart(links), key=lambda one: one.start)[:MOST_LINKS]
 
 
+def linked_roles(query: str, functions: Sequence[Function], values: Values) -> list[Link]:
+    """What rows are to others, where a value of theirs says that too: drivers of staff, whose job is Driver.
+
+    `linked_values` leaves these out: as a column of another table, `driver` says nothing of a value. Blocks for
+    milliseconds.
+    """
+    said, roles = words_of(query), list[Link]()
+    for function in functions:
+        subject = function.exact_keys[function.subject[0]].entity
+        others = (
+            key.name for other in functions if other is not function for key in other.keys if key.entity == subject
+        )
+        names = {singular(name) for name in others} if subject else set()
+        for key in function.keys if names else ():
+            for value in values.of(function, key.name) if key.kind == "text" and not key.entity else ():
+                role = singular(normalise(value))
+                places = [word for word in said if singular(word.text) == role] if role in names else []
+                columns = (f"{table_name(function)}.{key.name}",)
+                roles += [Link(value, columns, one.start, one.end, _EXACT) for one in places[:1]]
+    return roles
+
+
 def links_text(links: Iterable[Link]) -> list[str]:
     """The lines of a prompt that say where values are stored."""
     return [f"{_quoted(one.value)} is a {' or a '.join(one.columns)}" for one in links]

@@ -33,7 +33,8 @@ _AMOUNT_OF = re.compile(
 )
 _MORE = re.compile(r"^(?:who|which|what)\b.*\b(?:more|higher|bigger|larger|greater)\b(?!.*\bthan\b).*\bor\b")
 _WHOSE = re.compile(r"\W*(?:who|which)\b")
-_AMOUNT = re.compile(r"\b(?:how (?:many|much)|number|sum|total|average)\b")
+_AMOUNT = re.compile(r"\b(?:how (?:many|much)|number|count|sum|total|average)\b")
+_NUMBER = re.compile(rf"{_AMOUNT.pattern}|\b(?:more|most|less|least|fewer|fewest|percentage|share)\b")
 # What says that rows are of one day.
 _OF_A_DAY = re.compile(
     r"\b(?:closing|current|currently|date|day|final|next|now|opening|recent|recently|so far|today|upcoming)\b"
@@ -59,7 +60,13 @@ def order_as_said(select: exp.Select, query: str, lexicon: Lexicon) -> None:
         is_more = any(_says(text, one.more) for one in own) or (is_dated and _LATEST.search(text) is not None)
         is_less = any(_says(text, one.less) for one in own) or (is_dated and _EARLIEST.search(text) is not None)
         if is_more != is_less:
-            ordered.set("desc", is_more)
+            _sort(ordered, descending=is_more)
+
+
+def _sort(ordered: exp.Ordered, *, descending: bool) -> None:
+    """Sort the one way or the other, rows without a value where SQLite has them then."""
+    ordered.set("desc", descending)
+    ordered.set("nulls_first", not descending)
 
 
 def rank_by_length(select: exp.Select, query: str, lexicon: Lexicon) -> None:
@@ -80,20 +87,28 @@ def rank_by_length(select: exp.Select, query: str, lexicon: Lexicon) -> None:
     dates = [key.name for function in functions for key in function.keys if key.kind == "date"]
     if is_over in each_of(where.this, exp.And) and last.name in dates[1:]:
         ordered.set("this", difference(last, exp.column(dates[0])))
-        ordered.set("desc", is_long)
+        _sort(ordered, descending=is_long)
 
 
 def measure_as_said(select: exp.Select, query: str, lexicon: Lexicon) -> None:
-    """Take the most and the least of the amount that the question says: the most minutes, whatever cost us them."""
-    amount = _AMOUNT_OF.search(normalise(query))
+    """Take the most and the least of what the question says: the most minutes, whatever cost us them.
+
+    The highest hut is that of the greatest altitude, and not of most bookings.
+    """
+    text = normalise(query)
+    amount = _AMOUNT_OF.search(text)
     ordered = [one.this for one in select.find_all(exp.Ordered, exp.Max, exp.Min) if isinstance(one.this, exp.Column)]
     names = {one.name for one in ordered}
-    if amount is None or len(names) != 1:
+    if len(names) != 1:
         return
     tables = {one.name for one in select.find_all(exp.Table)}
     functions = [one for one in lexicon.own.functions if table_name(one) in tables and names < one.exact_keys.keys()]
     numeric = [(function, key.name) for function in functions for key in function.keys if key.kind in NUMERIC]
-    said = {key for function, key in numeric if compiled(lexicon.plain(function.name, key)).search(amount[1])}
+    words = amount[1] if amount is not None else ""
+    said = {key for function, key in numeric if compiled(lexicon.plain(function.name, key)).search(words)}
+    if not said and all(name.endswith(_COUNT) for name in names):
+        keys = [(key, lexicon.key(function.name, key)) for function, key in numeric]
+        said = {key for key, own in keys if _says(f" {text} ", (*own.more, *own.less))}
     if len(said) != 1 or said & names:
         return
     (key,) = said
@@ -133,6 +148,19 @@ def add_up(select: exp.Select, query: str, amounts: Collection[str]) -> None:
     is_plain = is_plain and select.find(exp.Subquery) is None
     if is_amount and is_plain and _TOTAL.search(text) and not _EACH.search(text):
         select.set("expressions", [exp.Sum(this=items[0])])
+
+
+def named_not_counted(select: exp.Select, query: str, lexicon: Lexicon) -> None:
+    """Tell which rows there are where a statement counts them: "which are still open" asks for no number."""
+    items, tables = select.expressions, tables_of(select)
+    is_plain = not any(select.args.get(part) for part in ("distinct", "group", "having", "limit", "order"))
+    is_count = len(items) == 1 and isinstance(items[0], exp.Count) and items[0].this.is_star
+    text = normalise(query)
+    if not (is_plain and is_count) or len(tables) != 1 or not _WHOSE.match(text) or _NUMBER.search(text):
+        return
+    for function in lexicon.own.functions:
+        if table_name(function) == tables[0].name:
+            select.select(exp.column(subject_of(function).name), append=False, copy=False)
 
 
 def named_by_flag(statement: Statement, query: str) -> None:

@@ -20,6 +20,7 @@ from services.kg.generate.sql.figures import unsaid
 from services.kg.generate.sql.grounding import name_entities, with_items, with_parts, without_guesses
 from services.kg.generate.sql.linking import (
     Link,
+    linked_roles,
     with_left_out_values,
     with_stored_values,
     with_values_where_they_are,
@@ -32,6 +33,7 @@ from services.kg.generate.sql.mending import (
     each_compared,
     measure_as_said,
     named_by_flag,
+    named_not_counted,
     nothing_as_null,
     order_as_said,
     rank_as_said,
@@ -211,11 +213,15 @@ class SqlWriter:
         said_then = said_time(question)
         days_said, times = tuple(said_days(question)), list[str]()
         nothing_as_null(statement, self.values)
+        roles = linked_roles(query, area.shown, self.values)
         named_by_flag(statement, query)
+        named_not_counted(statement.sides[0], query, lexicon)
         if said_then is not None:
             count_rows(statement, query, lexicon)
         for select in statement.sides:
             with_left_out_values(select, query, links)
+            if not spots:
+                with_left_out_values(select, query, roles)
             if said_then is None:
                 ask_of_any_year(select, query)
                 ask_of_the_month(select, query)
