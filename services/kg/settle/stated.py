@@ -98,9 +98,11 @@ def found(query: str, outcomes: Sequence[Outcome]) -> str | None:
     if others or not is_sql(outcome.source) or _WHETHER.match(query) or AUXILIARY.match(query) or _BOTH.search(query):
         return None
     outputs = parse_select(outcome.source).selects
-    if len(outputs) != 1 or not outcome.shown or not 1 <= outcome.total <= MAX_LIST:
+    name = outputs[0].alias_or_name if len(outputs) == 1 and isinstance(outputs[0], exp.Column) else ""
+    shown = [one for one in outcome.shown if one == name] or list(outcome.shown)
+    if len(outputs) != 1 or (outcome.value is None and len(shown) != 1) or not 1 <= outcome.total <= MAX_LIST:
         return None
-    key = key_of(outcome, outcome.shown[0])
+    key = key_of(outcome, shown[-1])
     if outcome.value is not None:
         counted = outcome.aggregate == "len"
         return (

@@ -3,6 +3,7 @@
 Lin et al. 2020, "Bridging textual and tabular data for cross-domain text-to-SQL semantic parsing", section 3.2.
 """
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -47,6 +48,17 @@ _OF_ELSE |= {"away", "back", "down", "in", "off", "on", "out", "over", "up"}
 # Words that say so of a value within three words of it.
 _ASIDE = frozenset(("included", "including", "excluded", "excluding", "except", "barring", "without", "aside", "apart"))
 _BESIDE = 3
+# States that people say by a verb and a word.
+_SAID_SO = tuple(
+    (re.compile(rf"\b(?:{said})\b", re.IGNORECASE), text)
+    for said, text in (
+        (r"call(?:ed|ing|s)? off|scrapped|didn't (?:go ahead|take place)|did not (?:go ahead|take place)", "cancelled"),
+        (r"put(?:ting|s)? off|pushed back", "postponed"),
+        (r"turn(?:ed|ing|s)? down|knocked back", "rejected"),
+        (r"(?:brought|given|handed|sent) back", "returned"),
+        (r"paid back", "refunded"),
+    )
+)
 # Shorter words have forms that are other words.
 LEAST_INFLECTED = 4
 
@@ -74,7 +86,7 @@ class Link:
 
 def linked_values(query: str, functions: Sequence[Function], values: Values, spots: Sequence[Spot]) -> list[Link]:
     """The values that a question says, in its order; of several in one place the longest. Blocks for milliseconds."""
-    said = words_of(query)
+    said = _said_words(query)
     named = {word for one in functions for key in (table_name(one), *one.exact_keys) for word in key.split("_")}
     named |= set(map(singular, named))
     common = {*named, *asking_words(), *WEAK_WORDS}
@@ -262,6 +274,17 @@ def _said_of(
             yield value, *part
         elif (named_so := _named_so(value, said, common)) is not None:
             yield value, _PARTIAL, *named_so
+
+
+def _said_words(query: str) -> list[Word]:
+    """The words of a question, with one that tables have in place of several that people say: called off."""
+    words = words_of(query)
+    for phrase, text in _SAID_SO:
+        for match in phrase.finditer(query):
+            parts = [one for one in words if match.start() <= one.start < match.end()]
+            at = words.index(parts[0])
+            words[at : at + len(parts)] = [Word(text, match.start(), match.end())]
+    return words
 
 
 @lru_cache(maxsize=20_000)

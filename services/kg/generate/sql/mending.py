@@ -14,6 +14,7 @@ from services.kg.generate.rules.phrases import compiled
 from services.kg.generate.rules.roles import subject_of
 from services.kg.generate.rules.values import Values
 from services.kg.generate.sql.figures import DAY, months_of, numbers_of
+from services.kg.generate.sql.refusals import HOW_MANY
 from services.kg.generate.sql.statement import Statement, drop, each_of
 from services.kg.generate.sql.tables import role_of
 from services.kg.language.catalogue import NUMERIC
@@ -27,6 +28,8 @@ _LATEST = re.compile(r"\b(?:newest|latest|youngest|last|most recent(?:ly)?)\b")
 _LONG, _SHORT = ("long", "slow"), ("short", "quick", "fast")
 _TOTAL = re.compile(r"\b(?:all? ?together|in total|total|sum|spend|spent|spending|takings|turnover|income|adds? up)\b")
 _SUPERLATIVE = re.compile(r"[ -](?:most|least|best|worst|latest|[a-z]{2,}est)\b")
+# What is asked for behind another one.
+_BEHIND = re.compile(r"\b(?:after|apart from|behind|besides|except|other than|runners?-up|then)\b")
 _AMOUNT_OF = re.compile(
     r"(?<!\bat )\b(?:most|least|fewest|highest|lowest|largest|biggest|smallest|greatest)"
     r"((?: (?:number|amount) of)?(?: (?!(?:at|by|for|from|in|of|on|to|with)\b)\w+){1,3})"
@@ -118,13 +121,34 @@ def measure_as_said(select: exp.Select, query: str, lexicon: Lexicon) -> None:
             column.set("this", exp.to_identifier(key))
 
 
+def sum_as_said(select: exp.Select, query: str, lexicon: Lexicon) -> None:
+    """Add up the amount that the question says, where a statement counts rows: the most rotations, how many guests."""
+    text, tables = normalise(query), tables_of(select)
+    amount = _AMOUNT_OF.search(text) or HOW_MANY.search(text)
+    counts = [one for one in select.find_all(exp.Count) if one.this.is_star and one.parent_select is select]
+    if amount is None or not counts or len(tables) != 1:
+        return
+    for function in lexicon.own.functions:
+        if table_name(function) != tables[0].name or compiled(lexicon.rows(function)).search(amount[1]):
+            continue
+        numeric = [key.name for key in function.keys if key.kind in NUMERIC and key.kind != "flag" and not key.entity]
+        said = [key for key in numeric if compiled(lexicon.plain(function.name, key)).search(amount[1])]
+        if len(said) == 1:
+            for one in counts:
+                one.replace(exp.Sum(this=exp.column(said[0])))
+
+
 def rank_as_said(select: exp.Select, query: str) -> None:
-    """Leave out the rows before the one that the question asks for: the second largest."""
+    """Leave out the rows before the one that the question asks for, and no others: the second largest."""
     order, limit, text = select.args.get("order"), select.args.get("limit"), query.lower()
-    if order is None or limit is None or select.args.get("offset"):
+    if order is None or limit is None:
         return
     ranks = [(end, rank) for _, end, rank in ordinals(text)]
     ranks += [(one.end, int(one.value)) for one in numbers(text) if isinstance(one, Figure) and one.ordinal]
+    if select.args.get("offset"):
+        if not ranks and not _BEHIND.search(text):
+            select.set("offset", None)
+        return
     before = [rank - 1 for end, rank in ranks if rank > 1 and _SUPERLATIVE.match(text, end)]
     # The first two have the second.
     if len(before) == 1 and limit.expression in map(exp.Literal.number, (1, before[0] + 1)):

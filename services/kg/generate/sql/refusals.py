@@ -45,7 +45,7 @@ _IN_A_STATE = re.compile(
 _STATES = frozenset(("state", "status", "stage", "outcome", "result", "phase", "condition"))
 # A number of rows, and no value: "just the one lot", "only once".
 _SO_MANY_ROWS = re.compile(r"\b(?:just|only) (?:the )?(?:once|twice|(?:one|two|three) ([a-z]+))\b")
-_HOW_MANY = re.compile(r"\bhow many ((?:(?!(?:are|did|do|does|had|has|have|is|was|were)\b)[a-z-]+ ?){1,3})")
+HOW_MANY = re.compile(r"\bhow many ((?:(?!(?:are|did|do|does|had|has|have|is|was|were)\b)[a-z-]+ ?){1,3})")
 # What each person has for themselves.
 CONTACTS = frozenset(("phone", "telephone", "mobile", "email", "fax", "address", "contact"))
 _NEVER = re.compile(r"(?<!\bi )(?<!\bi have )(?<!\bi've )\b(?:never|not once)\b(?! (?:mind|remember))")
@@ -269,7 +269,7 @@ def _counts_without_groups(statement: Statement) -> bool:
 
 def _counts_others(statement: Statement, query: str, lexicon: Lexicon) -> bool:
     """Whether other rows are counted than the question names, which have nothing of theirs: payments for tests."""
-    asked, select = _HOW_MANY.search(query.lower()), statement.sides[0]
+    asked, select = HOW_MANY.search(query.lower()), statement.sides[0]
     tables = tables_of(select)
     is_count = [type(one) for one in statement.outputs] == [exp.Count] and statement.tree.find(exp.Distinct) is None
     if asked is None or not is_count or len(tables) != 1:

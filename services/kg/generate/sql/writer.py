@@ -38,6 +38,7 @@ from services.kg.generate.sql.mending import (
     order_as_said,
     rank_as_said,
     rank_by_length,
+    sum_as_said,
     without_unsaid_days,
 )
 from services.kg.generate.sql.prompt import SqlPrompt
@@ -226,6 +227,7 @@ class SqlWriter:
                 ask_of_any_year(select, query)
                 ask_of_the_month(select, query)
             add_up(select, query, self._amounts(domain))
+            sum_as_said(select, query, lexicon)
             measure_as_said(select, query, lexicon)
             rank_by_length(select, query, lexicon)
             order_as_said(select, query, lexicon)
