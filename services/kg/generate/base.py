@@ -33,7 +33,7 @@ class Written:
     prompt_tokens: int = 0  # of the generator; 0 when it was not asked
     completion_tokens: int = 0  # as above
     calls: int = 1  # to the generator, where it was asked
-    probability: float = 0.0  # that the program is right; 0 where nothing says how likely that is
+    probability: float | None = None  # that the program is right; None where nothing says how likely that is
 
 
 class Writer(Protocol):

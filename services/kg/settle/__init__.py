@@ -17,8 +17,9 @@ from services.kg.settle.stated import affirmed, chosen, found, looked_up, stated
 from services.kg.settle.wording import NEGATED, Wording
 
 __all__ = ["settle"]
-# From this probability on a model's statement is told as it finds it; below, a reader says whether it answers.
-SURE = 0.85
+# From the first probability on a model's statement is told as it finds it, below the second no rule settles anything by
+# it; between them one may. Of all else a reader says whether it answers.
+SURE, DOUBTED = 0.8, 0.3
 # What a model's SELECT settles, by the rule's name.
 _OF_SELECTS = (("yes or no", affirmed), ("comparison", chosen), ("value", looked_up))
 
@@ -29,7 +30,7 @@ def settle(
     lexicons: Mapping[str, Lexicon],
     *,
     by_rules: bool = False,
-    probability: float = 0.0,
+    probability: float | None = None,
 ) -> KgSettled | None:
     """The answer, where a rule is certain of it, or a model of its statement; None for all other questions.
 
@@ -37,13 +38,15 @@ def settle(
 
     Args:
         by_rules: whether rules wrote the program, and no model.
-        probability: that the program is right, where a model says so.
+        probability: that the program is right, where a model says so; of what it doubts a reader says what it tells.
     """
     if not outcomes or any(one.status != "ok" or one.function is None for one in outcomes):
         return None
     query = " ".join(question.lower().replace("’", "'").split())
+    if probability is not None and probability < DOUBTED:
+        return None
     settled = _by_a_rule(query, outcomes, lexicons, by_rules=by_rules)
-    if settled is None and probability >= SURE and (answer := found(query, outcomes)) is not None:
+    if settled is None and (probability or 0.0) >= SURE and (answer := found(query, outcomes)) is not None:
         return KgSettled(answer=answer, rule="statement", inputs=(outcomes[0].source,), probability=probability)
     return settled
 

@@ -20,10 +20,11 @@ from services.kg.execute import Executor
 from services.kg.generate.rules.lexicon import lexicons
 from services.kg.generate.rules.values import Values, parts_of
 from services.kg.generate.spans import Spotter
+from services.kg.generate.sql.certainty import SURE, certainty
 from services.kg.generate.sql.linking import linked_values, links_text
 from services.kg.generate.sql.statement import Statement
 from services.kg.generate.sql.times import SaidTime, with_left_out_time
-from services.kg.generate.sql.writer import SURE, SqlWriter, beginnings
+from services.kg.generate.sql.writer import SqlWriter, beginnings
 from services.kg.selects import MAX_CHARS, parse_select
 from services.kg.settle import settle
 from services.kg.verbalize import verbalize
@@ -234,6 +235,46 @@ def test_a_row_settles_what_it_alone_tells(executor: Executor, query: str, sql: 
 
 
 @pytest.mark.parametrize(
+    ("query", "sql", "probability", "answer"),
+    [
+        ("which essays are there?", "SELECT title FROM book WHERE genre = 'Essay'", 0.9, "Another Way, Marbled Paper"),
+        ("which essays are there?", "SELECT title FROM book WHERE genre = 'Essay'", 0.7, None),
+        ("which essays are there?", "SELECT title FROM book WHERE genre = 'Essay'", None, None),
+        (
+            "which essays are not in print?",
+            "SELECT title FROM book WHERE NOT in_print AND genre = 'Novel'",
+            0.9,
+            "The Long Way, Short Cuts",
+        ),
+        ("what do all novels cost?", "SELECT SUM(price) FROM book WHERE genre = 'Novel'", 0.9, "$21.50"),
+        ("how many novels are there?", "SELECT COUNT(*) FROM book WHERE genre = 'Novel'", 0.9, "2"),
+        ("when was the last author born?", "SELECT born FROM author ORDER BY born DESC LIMIT 1", 0.9, "1962-01-05"),
+        # A number is no yes or no, and two columns are a text to read.
+        ("are there novels?", "SELECT COUNT(*) FROM book WHERE genre = 'Novel'", 0.9, None),
+        ("which novels cost what?", "SELECT title, price FROM book WHERE genre = 'Novel'", 0.9, None),
+        # What the model doubts no rule takes for an answer.
+        ("what does By Night cost?", "SELECT price FROM book WHERE title = 'By Night'", 0.1, None),
+        ("what does By Night cost?", "SELECT price FROM book WHERE title = 'By Night'", 0.5, "$7.00"),
+    ],
+)
+def test_a_statement_is_told_as_far_as_its_model_is_sure(
+    executor: Executor, query: str, sql: str, probability: float | None, answer: str | None
+) -> None:
+    outcomes = executor.execute(sql, domain=DOMAIN, query_time=ASKED, seconds=5.0)
+    settled = settle(query, outcomes, lexicons(executor.catalogue), probability=probability)
+    assert (settled.answer if settled is not None else None) == answer
+
+
+def test_what_a_model_writes_with_confidence_is_likelier_right() -> None:
+    sure, unsure = certainty(0.1, [-0.01, -0.02]), certainty(0.1, [-0.01, -0.3])
+    assert sure is not None
+    assert unsure is not None
+    assert 0.5 < unsure < sure < 1
+    assert certainty(0.95, [-0.01, -0.02]) == 0
+    assert certainty(0.1, []) is None
+
+
+@pytest.mark.parametrize(
     ("condition", "count"),
     [
         ('eq(born, "1901")', 1),
@@ -373,22 +414,32 @@ async def test_a_question_belongs_where_its_words_are_known(
 
 
 @pytest.mark.parametrize(
-    ("adapters", "logprob", "calls"),
-    [(["sql"], math.log(SURE - 0.1), 2), (["sql"], math.log(SURE + 0.05), 1), ([], math.log(SURE - 0.1), 1)],
+    ("adapters", "query", "none", "calls", "is_told"),
+    [
+        (["sql"], "who are our authors?", SURE - 0.1, 2, True),
+        (["sql"], "who are our authors?", SURE + 0.05, 1, False),
+        # What it says of names that it has, a reader is to judge.
+        (["sql"], "who are our authors, Cy Page?", SURE + 0.05, 2, False),
+        ([], "who are our authors?", SURE - 0.1, 1, False),
+    ],
 )
 async def test_an_adapter_that_is_unsure_of_none_writes_a_select(
-    graph: tuple[Executor, NameIndex], adapters: list[str], logprob: float, calls: int
+    graph: tuple[Executor, NameIndex], adapters: list[str], query: str, none: float, calls: int, is_told: bool
 ) -> None:
+    select = (
+        "SELECT name FROM author WHERE LOWER(name) = LOWER('Cy Page')" if "Cy" in query else "SELECT name FROM author"
+    )
+
     def reply(body: dict[str, Any]) -> str:
-        return "NONE" if body["structured_outputs"]["regex"].startswith("NONE") else "SELECT name FROM author"
+        generator.logprob = math.log(none) if len(generator.requests) == 1 else -0.01
+        return "NONE" if body["structured_outputs"]["regex"].startswith("NONE") else select
 
     generator = FakeGenerator(reply)
-    generator.adapters, generator.logprob = adapters, logprob
-    written = await writer(graph, generator).write(
-        "who are our authors?", query_time=ASKED, domain=DOMAIN, budget=Budget(30)
-    )
-    assert (written.program, written.calls) == ("SELECT name FROM author" if calls == 2 else "none", calls)
+    generator.adapters, generator.logprob = adapters, math.log(none)
+    written = await writer(graph, generator).write(query, query_time=ASKED, domain=DOMAIN, budget=Budget(30))
+    assert (written.program, written.calls) == (select if calls == 2 else "none", calls)
     assert len(generator.requests) == calls
+    assert ((written.probability or 0) > 0.9) == is_told
 
 
 @pytest.mark.parametrize(
@@ -525,7 +576,7 @@ async def test_a_question_waits_until_the_generator_has_read_the_tables(graph: t
 async def test_an_adapter_that_was_taught_is_shown_the_day_and_no_examples(
     graph: tuple[Executor, NameIndex], adapters: list[str]
 ) -> None:
-    generator = FakeGenerator(lambda _: "NONE")
+    generator = FakeGenerator(lambda _: "SELECT title FROM book")
     generator.adapters = adapters
     sql = writer(graph, generator)
     await sql.read_ahead(DOMAIN, sql.llm, 5.0)

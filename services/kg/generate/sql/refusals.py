@@ -306,9 +306,9 @@ def _tells_of_another(statement: Statement, query: str) -> bool:
 
 
 def _tells_no_reason(statement: Statement, query: str) -> bool:
-    """Whether it tells days, numbers or yes and no alone where the question wants a reason: why did Gil leave."""
-    places = [statement.place_of(one) for one in statement.outputs if isinstance(one, exp.Column)]
-    is_text = any(place is not None and place[1].kind == "text" for place in places)
+    """Whether it tells no text, or only a state or a name, where the question wants a reason: why did Gil leave."""
+    places = filter(None, (statement.place_of(one) for one in statement.outputs if isinstance(one, exp.Column)))
+    is_text = any(key.kind == "text" and not key.entity and not _is_state(key) for _, key in places)
     return query.lower().strip().startswith("why ") and not is_text
 
 

@@ -15,7 +15,7 @@ from services.kg.generate.rules.question import Question
 from services.kg.generate.rules.values import Values
 from services.kg.generate.spans import Spot, Spotter, spots_in
 from services.kg.generate.sql.belonging import chars_known, count_signs
-from services.kg.generate.sql.certainty import NO_TABLE, certainty, of_no_table, says_no_table
+from services.kg.generate.sql.certainty import NO_TABLE, SURE, certainty, of_no_table, says_no_table
 from services.kg.generate.sql.figures import unsaid
 from services.kg.generate.sql.grounding import name_entities, with_items, with_parts, without_guesses
 from services.kg.generate.sql.linking import (
@@ -64,8 +64,6 @@ MAX_WORDS = 60
 _SELECT = rf"SELECT( [^ \n\r\t]+){{1,{MAX_WORDS}}}"
 ONE_LINE, A_SELECT = Constraint(regex=rf"{NO_TABLE}|{_SELECT}"), Constraint(regex=_SELECT)
 NOTHING = "none"
-# From this probability on the adapter's NONE stands: below it says so of questions that it answers (docs/notebook.md).
-SURE = 0.9
 # Some 400 tokens, which a slow CPU reads in five seconds: so long others wait while tables are read ahead.
 READ_CHARS = 1_600
 
@@ -118,15 +116,16 @@ class SqlWriter:
             await self._read[domain].wait()
         completions = [await self._complete(messages, ONE_LINE, budget, adapted=adapted)]
         first = completions[0].samples[0]
-        if adapted and says_no_table(first) and 0 < of_no_table(first) < SURE:
+        none = of_no_table(first) if adapted else 0.0
+        # Of what a question names it also says so where a table answers (docs/notebook.md).
+        names = bool(spots) or any(one.is_said for one in links)
+        if none and says_no_table(first) and (none < SURE or names):
             completions.append(await self._complete(messages, A_SELECT, budget, adapted=adapted))
         program = await asyncio.to_thread(self._program, completions[-1].text, query, now, domain, spots, links)
         prompt_tokens = sum(one.prompt_tokens for one in completions)
         completion_tokens = sum(one.completion_tokens for one in completions)
-        logprobs = completions[-1].samples[0].token_logprobs if adapted else ()
-        return Written(
-            program, "sql", prompt_tokens, completion_tokens, len(completions), certainty(of_no_table(first), logprobs)
-        )
+        probability = certainty(none, completions[-1].samples[0].token_logprobs) if adapted else None
+        return Written(program, "sql", prompt_tokens, completion_tokens, len(completions), probability)
 
     async def _complete(
         self, messages: Sequence[Message], constraint: Constraint, budget: Budget, *, adapted: bool
