@@ -84,15 +84,16 @@ class KgStatement(Contract):
     expected: tuple[str, ...] = Field((), description="What would have been right, best first.")
 
 
-KgRule = Literal["comparison", "yes or no", "difference", "age", "count", "aggregate", "list", "value"]
+KgRule = Literal["comparison", "yes or no", "difference", "age", "count", "aggregate", "list", "value", "statement"]
 
 
 class KgSettled(Contract):
-    """An answer that follows from typed facts by a rule, without a model."""
+    """An answer that follows from typed facts: by a rule, or as a statement finds it whose model is sure of it."""
 
     answer: str = Field(min_length=1, description="As CRAG scores it, on one line.")
-    rule: KgRule = Field(description="The rule.")
+    rule: KgRule = Field(description="The rule; `statement` where a model wrote one and is sure of it.")
     inputs: tuple[str, ...] = Field((), description="The values that it follows from, in words.")
+    probability: Score = Field(0.98, description="How likely it is right, by what was measured.")
 
 
 class KgResponse(Contract):
