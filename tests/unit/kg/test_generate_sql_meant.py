@@ -33,6 +33,7 @@ OVERDUE = "SELECT loan_no FROM loan WHERE due_date < '2025-06-15' AND returned_o
 DAYS_OUT = "SELECT AVG(JULIANDAY(returned_on) - JULIANDAY(loan_date)) FROM loan"
 LONGEST_OUT = "SELECT loan_no FROM loan ORDER BY JULIANDAY(returned_on) - JULIANDAY(loan_date) DESC LIMIT 1"
 FIRST_BACK = "SELECT loan_no FROM loan WHERE NOT returned_on IS NULL ORDER BY returned_on LIMIT 1"
+MINUTES = "SELECT COUNT(*) FROM lesson WHERE instructor = 'Ruth Amble'"
 LONG_OUT = "SELECT COUNT(*) FROM loan WHERE JULIANDAY(returned_on) - JULIANDAY(loan_date) > 20"
 NEXT_LOAN = "SELECT loan_no FROM loan WHERE due_date >= '2025-06-15' ORDER BY due_date LIMIT 1"
 FAILED = "SELECT exam_reference FROM exam WHERE hall = 'Northgate' AND result = 'fail'"
@@ -139,6 +140,13 @@ async def result_of(graph: tuple[Executor, NameIndex], query: str, reply: str, d
         ("who had most hours?", HOURS, ["Una Brand"]),
         ("has Pia Stoll never failed?", "SELECT COUNT(*) FROM exam WHERE trainee = 'Pia Stoll' AND result = 'fail'", 1),
         # Numbers of rows.
+        ("who has had most minutes of lessons?", MOST_LESSONS, ["Una Brand"]),
+        ("how many minutes of lessons did Ruth Amble give?", MINUTES, 180),
+        ("how many lessons did Ruth Amble give?", MINUTES, 3),
+        ("who is next to come back?", NEXT_LOAN.replace("loan_no", "trainee") + " OFFSET 1", CAL),
+        # A state that is said otherwise.
+        ("which exam was called off?", "SELECT exam_reference FROM exam", ["X-16"]),
+        ("why was exam X-15 called off?", "SELECT result FROM exam WHERE exam_reference = 'X-15'", None),
         ("who has just one exam?", "SELECT name FROM trainee WHERE exam_count = 1", ["Ned Harrow", "Cal Dorne"]),
         ("which lesson took just one hour?", "SELECT lesson_no FROM lesson WHERE mins = 60", [2, 3]),
         ("just two trainees, please", "SELECT name FROM trainee LIMIT 2", ["Pia Stoll", "Ned Harrow"]),

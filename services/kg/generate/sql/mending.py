@@ -124,15 +124,17 @@ def measure_as_said(select: exp.Select, query: str, lexicon: Lexicon) -> None:
 def sum_as_said(select: exp.Select, query: str, lexicon: Lexicon) -> None:
     """Add up the amount that the question says, where a statement counts rows: the most rotations, how many guests."""
     text, tables = normalise(query), tables_of(select)
-    amount = _AMOUNT_OF.search(text) or HOW_MANY.search(text)
+    amount, counted = _AMOUNT_OF.search(text), HOW_MANY.search(text)
+    # Minutes of lessons are no lessons.
+    words = amount[1] if amount else counted[1].partition(" of ")[0] if counted else ""
     counts = [one for one in select.find_all(exp.Count) if one.this.is_star and one.parent_select is select]
-    if amount is None or not counts or len(tables) != 1:
+    if not words or not counts or len(tables) != 1:
         return
     for function in lexicon.own.functions:
-        if table_name(function) != tables[0].name or compiled(lexicon.rows(function)).search(amount[1]):
+        if table_name(function) != tables[0].name or compiled(lexicon.rows(function)).search(words):
             continue
         numeric = [key.name for key in function.keys if key.kind in NUMERIC and key.kind != "flag" and not key.entity]
-        said = [key for key in numeric if compiled(lexicon.plain(function.name, key)).search(amount[1])]
+        said = [key for key in numeric if compiled(lexicon.plain(function.name, key)).search(words)]
         if len(said) == 1:
             for one in counts:
                 one.replace(exp.Sum(this=exp.column(said[0])))
