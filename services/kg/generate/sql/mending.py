@@ -126,9 +126,10 @@ def sum_as_said(select: exp.Select, query: str, lexicon: Lexicon) -> None:
     text, tables = normalise(query), tables_of(select)
     amount, counted = _AMOUNT_OF.search(text), HOW_MANY.search(text)
     # Minutes of lessons are no lessons.
-    words = amount[1] if amount else counted[1].partition(" of ")[0] if counted else ""
+    noun = amount[1] if amount else counted[1].partition(" of ")[0] if counted else ""
+    words = f"how many {noun.strip()}"
     counts = [one for one in select.find_all(exp.Count) if one.this.is_star and one.parent_select is select]
-    if not words or not counts or len(tables) != 1:
+    if not noun or not counts or len(tables) != 1:
         return
     for function in lexicon.own.functions:
         if table_name(function) != tables[0].name or compiled(lexicon.rows(function)).search(words):
