@@ -121,7 +121,7 @@ def linked_roles(query: str, functions: Sequence[Function], values: Values) -> l
         others = (
             key.name for other in functions if other is not function for key in other.keys if key.entity == subject
         )
-        names = {singular(name) for name in others} if subject else set()
+        names = {singular(name) for name in others} - {singular(table_name(function))} if subject else set()
         for key in function.keys if names else ():
             for value in values.of(function, key.name) if key.kind == "text" and not key.entity else ():
                 role = singular(normalise(value))
