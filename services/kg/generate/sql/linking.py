@@ -3,7 +3,6 @@
 Lin et al. 2020, "Bridging textual and tabular data for cross-domain text-to-SQL semantic parsing", section 3.2.
 """
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -16,7 +15,9 @@ from sqlglot import exp
 from services.kg.comparisons import tables_of
 from services.kg.generate.ground import WEAK_WORDS, Word, is_same_word, words_of
 from services.kg.generate.rules.inflection import inflections, singular
+from services.kg.generate.rules.phrases import compiled
 from services.kg.generate.rules.values import PART, Values
+from services.kg.generate.rules.words import english
 from services.kg.generate.spans import Spot, asking_words
 from services.kg.language.catalogue import Function, Key
 from services.kg.selects import table_name
@@ -48,17 +49,6 @@ _OF_ELSE |= {"away", "back", "down", "in", "off", "on", "out", "over", "up"}
 # Words that say so of a value within three words of it.
 _ASIDE = frozenset(("included", "including", "excluded", "excluding", "except", "barring", "without", "aside", "apart"))
 _BESIDE = 3
-# States that people say by a verb and a word.
-_SAID_SO = tuple(
-    (re.compile(rf"\b(?:{said})\b", re.IGNORECASE), text)
-    for said, text in (
-        (r"call(?:ed|ing|s)? off|scrapped|didn't (?:go ahead|take place)|did not (?:go ahead|take place)", "cancelled"),
-        (r"put(?:ting|s)? off|pushed back", "postponed"),
-        (r"turn(?:ed|ing|s)? down|knocked back", "rejected"),
-        (r"(?:brought|given|handed|sent) back", "returned"),
-        (r"paid back", "refunded"),
-    )
-)
 # Shorter words have forms that are other words.
 LEAST_INFLECTED = 4
 
@@ -86,7 +76,7 @@ class Link:
 
 def linked_values(query: str, functions: Sequence[Function], values: Values, spots: Sequence[Spot]) -> list[Link]:
     """The values that a question says, in its order; of several in one place the longest. Blocks for milliseconds."""
-    said = _said_words(query)
+    said = words_of(query)
     named = {word for one in functions for key in (table_name(one), *one.exact_keys) for word in key.split("_")}
     named |= set(map(singular, named))
     common = {*named, *asking_words(), *WEAK_WORDS}
@@ -96,6 +86,8 @@ def linked_values(query: str, functions: Sequence[Function], values: Values, spo
         column = f"{table_name(function)}.{key.name}"
         texts, is_name = values.of(function, key.name), key.entity == table_name(function)
         for value, how, start, end in _said_of(key, texts, said, spots, named, common, is_name=is_name):
+            places[start, end, how, value].append((_rank(function, key), column))
+        for value, how, start, end in _said_otherwise(texts, query):
             places[start, end, how, value].append((_rank(function, key), column))
     partial = Counter((start, end) for start, end, how, _ in places if how >= _PARTIAL)
     links = [
@@ -276,15 +268,14 @@ def _said_of(
             yield value, _PARTIAL, *named_so
 
 
-def _said_words(query: str) -> list[Word]:
-    """The words of a question, with one that tables have in place of several that people say: called off."""
-    words = words_of(query)
-    for phrase, text in _SAID_SO:
-        for match in phrase.finditer(query):
-            parts = [one for one in words if match.start() <= one.start < match.end()]
-            at = words.index(parts[0])
-            words[at : at + len(parts)] = [Word(text, match.start(), match.end())]
-    return words
+def _said_otherwise(texts: Sequence[str], query: str) -> Iterator[tuple[str, int, int, int]]:
+    """As `_said_of`, values that a question says in other words: what was called off is cancelled."""
+    synonyms = english().synonyms
+    for text in texts:
+        for phrase in synonyms.get(text.lower(), ()):
+            # A single word may well be about something else.
+            if (match := compiled((phrase,)).search(query)) is not None:
+                yield text, _EXACT if " " in match[0] else _INFLECTED, match.start(), match.end()
 
 
 @lru_cache(maxsize=20_000)
