@@ -439,7 +439,7 @@ async def test_an_adapter_that_is_unsure_of_none_writes_a_select(
     written = await writer(graph, generator).write(query, query_time=ASKED, domain=DOMAIN, budget=Budget(30))
     assert (written.program, written.calls) == (select if calls == 2 else "none", calls)
     assert len(generator.requests) == calls
-    assert ((written.probability or 0) > 0.9) == is_told
+    assert ((written.probability or 0) > 0.7) == is_told
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from services.kit.llm import Sample
 NO_TABLE = "NONE"  # what a model says that finds no table for a question
 # From this probability of it on it says so, and a statement that it is made to write all the same is for a reader.
 SURE = 0.9
-_CONSTANT, _MEAN = 2.4, 13.6
+_CONSTANT, _MEAN, _NONE = 2.7, 15.6, -1.8
 
 
 def says_no_table(sample: Sample) -> bool:
@@ -39,4 +39,5 @@ def certainty(none: float, logprobs: Sequence[float]) -> float | None:
         return None
     if none >= SURE:
         return 0.0
-    return 1.0 / (1.0 + math.exp(-_CONSTANT - _MEAN * sum(logprobs) / len(logprobs)))
+    score = _CONSTANT + _MEAN * sum(logprobs) / len(logprobs) + _NONE * none
+    return 1.0 / (1.0 + math.exp(-score))
