@@ -19,7 +19,9 @@ from services.kg.settle.wording import NEGATED, Wording
 __all__ = ["settle"]
 # From the first probability on a model's statement is told as it finds it, below the second no rule settles anything by
 # it; between them one may. Of all else a reader says whether it answers.
-SURE, DOUBTED = 0.8, 0.3
+SURE, DOUBTED = 0.85, 0.3
+# As the first, where it computes a number, in which a reader sees nothing more.
+SURE_OF_NUMBERS = 0.75
 # What a model's SELECT settles, by the rule's name.
 _OF_SELECTS = (("yes or no", affirmed), ("comparison", chosen), ("value", looked_up))
 
@@ -46,7 +48,8 @@ def settle(
     if probability is not None and probability < DOUBTED:
         return None
     settled = _by_a_rule(query, outcomes, lexicons, by_rules=by_rules)
-    if settled is None and (probability or 0.0) >= SURE and (answer := found(query, outcomes)) is not None:
+    sure = SURE if outcomes[0].value is None else SURE_OF_NUMBERS
+    if settled is None and (probability or 0.0) >= sure and (answer := found(query, outcomes)) is not None:
         return KgSettled(answer=answer, rule="statement", inputs=(outcomes[0].source,), probability=probability)
     return settled
 

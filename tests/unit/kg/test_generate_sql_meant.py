@@ -36,6 +36,7 @@ FIRST_BACK = "SELECT loan_no FROM loan WHERE NOT returned_on IS NULL ORDER BY re
 MINUTES = "SELECT COUNT(*) FROM lesson WHERE instructor = 'Ruth Amble'"
 LONG_OUT = "SELECT COUNT(*) FROM loan WHERE JULIANDAY(returned_on) - JULIANDAY(loan_date) > 20"
 NEXT_LOAN = "SELECT loan_no FROM loan WHERE due_date >= '2025-06-15' ORDER BY due_date LIMIT 1"
+DUE_BEFORE = "SELECT loan_no FROM loan WHERE due_date >= '2025-06-15' AND due_date < '{}'"
 FAILED = "SELECT exam_reference FROM exam WHERE hall = 'Northgate' AND result = 'fail'"
 MOST_LESSONS = "SELECT trainee FROM lesson GROUP BY trainee ORDER BY COUNT(*) DESC LIMIT 1"
 SINCE_MAY = "SELECT name FROM trainee WHERE name IN (SELECT trainee FROM exam WHERE exam_date >= '2025-05-01')"
@@ -101,6 +102,9 @@ async def result_of(graph: tuple[Executor, NameIndex], query: str, reply: str, d
         ("whose loan is next?", "SELECT trainee FROM loan WHERE NOT due_date IS NULL ORDER BY due_date LIMIT 1", CAL),
         ("which loan was due first?", "SELECT loan_no FROM loan ORDER BY due_date LIMIT 1", ["L-4"]),
         ("which loan has to come back?", NEXT_LOAN.replace("2025-06-15", "2025-06-14"), None),
+        ("what is due before the year is out?", DUE_BEFORE.format("2026"), ["L-3"]),
+        ("what is due?", DUE_BEFORE.format("2026"), None),
+        ("what is due by Christmas?", DUE_BEFORE.format("2025-12-25"), ["L-3"]),
         ("which halls had exams in April?", "SELECT hall FROM exam WHERE exam_date LIKE '2025-04%'", HALLS),
         ("which halls did we go to last month?", "SELECT hall FROM exam WHERE exam_date LIKE '2025-05%'", HALLS),
         ("which hall had this February's exams?", "SELECT hall FROM exam WHERE exam_date LIKE '%-02-%'", ["Northgate"]),

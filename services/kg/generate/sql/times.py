@@ -60,6 +60,7 @@ _NEXT = re.compile(r"\b(?:next|upcoming|soonest|coming up)\b", re.IGNORECASE)
 # Days that are said by their number alone, and by a name.
 _DAY_OF_MONTH = re.compile(rf"\bthe (\d{{1,2}})(?:{ORDINAL_ENDING})\b(?! of\b)")
 _MONTH_DAYS = 31
+_YEAR_END = re.compile(r"\b(?:end of (?:the|this) year|the year(?:['’]s| is) (?:end|out|over)|year[ -]end)\b")
 _FEASTS = {"new year": (1, 1), "christmas": (12, 25)}
 # What is so now: who works here today.
 _NOW = ("today", "tonight")
@@ -114,16 +115,18 @@ def said_days(question: Question) -> Iterator[str]:
     """Days that a question says, as texts.
 
     They are the first and the last day of each of its times, the one behind it, and its month; the last and the next
-    29th; and the last of each feast.
+    29th, and Christmas; and the end of the year.
     """
     text, today = question.text.lower(), question.query_time.date()
     around = [today + timedelta(days=days) for days in range(-_MONTH_DAYS, _MONTH_DAYS + 1)]
     dated = {int(day[1]) for day in _DAY_OF_MONTH.finditer(text)}
     yield from (day.isoformat() for day in around if day.day in dated)
+    if _YEAR_END.search(text):
+        yield from (f"{today.year}-12-31", f"{today.year + 1}", f"{today.year + 1}-01-01")
     for words, feast in _FEASTS.items():
         if words in text:
-            year = today.year - ((today.month, today.day) < feast)
-            yield date(year, *feast).isoformat()
+            last = today.year - ((today.month, today.day) < feast)
+            yield from (date(year, *feast).isoformat() for year in (last, last + 1))
     for window in (question.window_of(phrase.text) for phrase in question.times):
         if window is not None and window.kind == "window" and window.start and window.end:
             yield from _texts(window.start, window.end)
