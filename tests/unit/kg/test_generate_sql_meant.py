@@ -33,6 +33,8 @@ OVERDUE = "SELECT loan_no FROM loan WHERE due_date < '2025-06-15' AND returned_o
 DAYS_OUT = "SELECT AVG(JULIANDAY(returned_on) - JULIANDAY(loan_date)) FROM loan"
 LONGEST_OUT = "SELECT loan_no FROM loan ORDER BY JULIANDAY(returned_on) - JULIANDAY(loan_date) DESC LIMIT 1"
 FIRST_BACK = "SELECT loan_no FROM loan WHERE NOT returned_on IS NULL ORDER BY returned_on LIMIT 1"
+NO_LOAN = "SELECT trainee FROM loan GROUP BY trainee HAVING COUNT(*) = 0"
+NO_LESSON = "SELECT trainee FROM lesson WHERE NOT trainee IN (SELECT trainee FROM lesson WHERE NOT trainee IS NULL)"
 MINUTES = "SELECT COUNT(*) FROM lesson WHERE instructor = 'Ruth Amble'"
 LONG_OUT = "SELECT COUNT(*) FROM loan WHERE JULIANDAY(returned_on) - JULIANDAY(loan_date) > 20"
 NEXT_LOAN = "SELECT loan_no FROM loan WHERE due_date >= '2025-06-15' ORDER BY due_date LIMIT 1"
@@ -161,6 +163,10 @@ async def result_of(graph: tuple[Executor, NameIndex], query: str, reply: str, d
         ("how many trainees failed?", "SELECT COUNT(*) FROM exam WHERE result = 'fail'", 3),
         ("who has never failed?", "SELECT name FROM trainee WHERE status = 'passed'", None),
         ("who has never failed?", NEVER, ["Ned Harrow"]),
+        # Those that no row names are among all.
+        ("who has never borrowed a book?", NO_LOAN, []),
+        ("who has never had a lesson?", NO_LOAN.replace("loan", "lesson"), ["Ned Harrow", "Cal Dorne"]),
+        ("who has never had a lesson?", NO_LESSON, ["Ned Harrow", "Cal Dorne"]),
         ("why did Pia Stoll fail?", "SELECT date_of_birth FROM trainee WHERE name = 'Pia Stoll'", None),
         # Codes for people, and what others have.
         ("what is Pia Stoll's phone?", PHONE, None),

@@ -1,7 +1,7 @@
 """What a model gets wrong in a statement whose question says it: the direction of an order, a total, a day's year."""
 
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from sqlglot import exp
 
@@ -17,7 +17,7 @@ from services.kg.generate.sql.figures import DAY, months_of, numbers_of
 from services.kg.generate.sql.refusals import HOW_MANY
 from services.kg.generate.sql.statement import Statement, drop, each_of
 from services.kg.generate.sql.tables import role_of
-from services.kg.language.catalogue import NUMERIC
+from services.kg.language.catalogue import NUMERIC, Function
 from services.kg.load.values import NOTHING
 from services.kg.selects import table_name
 from services.kg.store.names import normalise
@@ -28,6 +28,7 @@ _LATEST = re.compile(r"\b(?:newest|latest|youngest|last|most recent(?:ly)?)\b")
 _LONG, _SHORT = ("long", "slow"), ("short", "quick", "fast")
 _TOTAL = re.compile(r"\b(?:all? ?together|in total|total|sum|spend|spent|spending|takings|turnover|income|adds? up)\b")
 _SUPERLATIVE = re.compile(r"[ -](?:most|least|best|worst|latest|[a-z]{2,}est)\b")
+_NO_ROW = "COUNT(*) = 0"
 # What is asked for behind another one.
 _BEHIND = re.compile(r"\b(?:after|apart from|behind|besides|except|other than|runners?-up|then)\b")
 _AMOUNT_OF = re.compile(
@@ -188,6 +189,47 @@ def named_not_counted(select: exp.Select, query: str, lexicon: Lexicon) -> None:
     for function in lexicon.own.functions:
         if table_name(function) == tables[0].name:
             select.select(exp.column(subject_of(function).name), append=False, copy=False)
+
+
+def among_all(select: exp.Select, functions: Mapping[str, Function]) -> None:
+    """Look among all things for those that no row of another table names: members who have never booked.
+
+    A model looks among the rows that name them, where there are none: `GROUP BY member HAVING COUNT(*) = 0`, or
+    `SELECT member FROM booking WHERE NOT member IN (SELECT member FROM booking)`.
+    """
+    tables, output = tables_of(select), select.expressions
+    own = functions.get(tables[0].name) if len(tables) == 1 else None
+    if own is None or len(output) != 1 or not isinstance(output[0], exp.Column):
+        return
+    (named,), entity = output, getattr(own.exact_keys.get(output[0].name), "entity", "")
+    things = [one for one in functions.values() if one is not own and entity and subject_of(one).entity == entity]
+    where, group, having = (select.args.get(part) for part in ("where", "group", "having"))
+    if len(things) != 1 or select.args.get("order"):
+        return
+    is_no_row = having is not None and having.this.sql() == _NO_ROW and group is not None and group.expressions == [named]
+    rows = exp.select(named.copy()).from_(exp.to_table(tables[0].name))
+    is_no_other = where is not None and _is_of_no_row(where.this, named, tables[0].name)
+    if not is_no_row and not (is_no_other and group is None and having is None):
+        return
+    if is_no_row and where is not None:
+        rows = rows.where(where.this.copy())
+    rows = rows.where(exp.Not(this=exp.Is(this=named.copy(), expression=exp.Null())))
+    subject = exp.column(subject_of(things[0]).name)
+    those = exp.select(subject).from_(exp.to_table(table_name(things[0])))
+    those = those.where(exp.Not(this=exp.In(this=subject.copy(), query=rows.subquery())))
+    for part in ("expressions", "from_", "where", "group", "having"):
+        select.set(part, those.args.get(part))
+
+
+def _is_of_no_row(condition: exp.Expr, named: exp.Column, table: str) -> bool:
+    """Whether a condition is that a column has no value that it has."""
+    inner = condition.this.args.get("query") if isinstance(condition, exp.Not) else None
+    found = inner.this if isinstance(inner, exp.Subquery) else inner
+    if not isinstance(found, exp.Select) or condition.this.this != named or found.expressions != [named]:
+        return False
+    where = found.args.get("where")
+    is_known = exp.Not(this=exp.Is(this=named, expression=exp.Null()))
+    return [one.name for one in tables_of(found)] == [table] and (where is None or where.this == is_known)
 
 
 def named_by_flag(statement: Statement, query: str) -> None:

@@ -27,6 +27,7 @@ from services.kg.generate.sql.linking import (
 )
 from services.kg.generate.sql.mending import (
     add_up,
+    among_all,
     ask_of_any_year,
     ask_of_the_month,
     count_rows,
@@ -214,6 +215,7 @@ class SqlWriter:
         days_said, times = tuple(said_days(question)), list[str]()
         nothing_as_null(statement, self.values)
         roles = linked_roles(query, area.shown, self.values)
+        among_all(statement.sides[0], statement.functions)
         named_by_flag(statement, query)
         named_not_counted(statement.sides[0], query, lexicon)
         if said_then is not None:
