@@ -201,6 +201,18 @@ async def test_what_rows_are_to_others_is_a_value_of_theirs(
         assert await result_of((Executor(engine, names, catalogue), names), query, reply, "haulier") == result
 
 
+async def test_a_code_is_not_compared_with_a_name(tmp_path: Path) -> None:
+    (tmp_path / "tables").mkdir()
+    customers = (("customer", "trading_name"), ("C01", "Ash House"), ("C02", "Bell Inn"), ("C03", "Cove Café"))
+    write(tmp_path / "tables", "customers.csv", customers)
+    write(tmp_path / "tables", "orders.csv", (("order_no", "customer"), ("1", "C01"), ("2", "C03"), ("3", "C01")))
+    never = "SELECT customer FROM customer WHERE NOT customer IN (SELECT customer FROM order)"
+    with drafted_graph(tmp_path, "cellar", tmp_path / "tables") as (engine, catalogue):
+        names = NameIndex(engine, catalogue)
+        graph = Executor(engine, names, catalogue), names
+        assert await result_of(graph, "who has never placed an order?", never, "cellar") == ["Bell Inn"]
+
+
 def test_a_weekday_is_the_last_one_or_the_next(graph: tuple[Executor, NameIndex]) -> None:
     calendar = graph[0].catalogue.domains[DOMAIN].calendar
     for query, ahead in (("what is due on Monday?", "2025-06-16"), ("what was due last Monday?", "")):

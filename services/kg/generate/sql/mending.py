@@ -206,7 +206,8 @@ def among_all(select: exp.Select, functions: Mapping[str, Function]) -> None:
     where, group, having = (select.args.get(part) for part in ("where", "group", "having"))
     if len(things) != 1 or select.args.get("order"):
         return
-    is_no_row = having is not None and having.this.sql() == _NO_ROW and group is not None and group.expressions == [named]
+    is_grouped = group is not None and group.expressions == [named]
+    is_no_row = is_grouped and having is not None and having.this.sql() == _NO_ROW
     rows = exp.select(named.copy()).from_(exp.to_table(tables[0].name))
     is_no_other = where is not None and _is_of_no_row(where.this, named, tables[0].name)
     if not is_no_row and not (is_no_other and group is None and having is None):

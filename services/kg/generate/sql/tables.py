@@ -113,6 +113,13 @@ def lead_by_role(tree: exp.Expr, functions: Mapping[str, Function]) -> None:
         own, other = there if len(there) == 2 else (None, None)
         if own is None or other is None or own is other or named.name.lower() not in own.exact_keys:
             continue
+        subject, named_there = subject_of(own), other.exact_keys.get(named.name.lower())
+        if named_there is not None and named_there.entity and named_there.entity == subject.entity:
+            # The customer of an order is a name, and that of a customer may be a code.
+            told = [one for one in outer.expressions if isinstance(one, exp.Column) and one.name == named.name]
+            for column in (named, *told):
+                column.set("this", exp.to_identifier(subject.name))
+            continue
         if (role := role_of(own, other)) is not None and Tables(other, functions).key(columns[0]) is None:
             named.set("this", exp.to_identifier(role.name))
             columns[0].set("this", exp.to_identifier(subject_of(other).name))
