@@ -443,6 +443,17 @@ async def test_an_adapter_that_is_unsure_of_none_writes_a_select(
     assert ((written.probability or 0) > 0.7) == is_told
 
 
+@pytest.mark.parametrize(("logprob", "is_run"), [(-0.01, True), (-0.3, False)])
+async def test_a_flag_in_other_words_is_believed_of_a_model_that_is_sure(
+    graph: tuple[Executor, NameIndex], logprob: float, is_run: bool
+) -> None:
+    generator = FakeGenerator(lambda _: "SELECT title FROM book WHERE in_print = 'no'")
+    generator.adapters, generator.logprob = ["sql"], logprob
+    query = "which books can nobody buy any more?"
+    written = await writer(graph, generator).write(query, query_time=ASKED, domain=DOMAIN, budget=Budget(30))
+    assert (written.program != "none") == is_run
+
+
 @pytest.mark.parametrize(
     ("more", "fewer"), [("who is the latest of our authors?", "who is it?"), ("which genre?", "why?")]
 )

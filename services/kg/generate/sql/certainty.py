@@ -12,6 +12,8 @@ from services.kit.llm import Sample
 NO_TABLE = "NONE"  # what a model says that finds no table for a question
 # From this probability of it on it says so, and a statement that it is made to write all the same is for a reader.
 SURE = 0.9
+# From this probability on a statement is more likely right than what would be refused for a doubt about its words.
+LIKELY = 0.8
 _CONSTANT, _MEAN, _NONE = 2.7, 15.6, -1.8
 
 

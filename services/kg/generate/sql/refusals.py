@@ -52,6 +52,7 @@ _NEVER = re.compile(r"(?<!\bi )(?<!\bi have )(?<!\bi've )\b(?:never|not once)\b(
 # Who or what has never had or done something, which no state of theirs tells.
 _WHO_NEVER = re.compile(r"\bha(?:ve|s) never (?:had|failed|missed|been (?:to|in|at|on))\b")
 _NEGATIVE = re.compile(r"\b(?:no|not|none|never|un\w+|in\w+|non\w*)\b", re.IGNORECASE)
+UNSAID_FLAG = "yes or no for what is not said"
 # What says a flag by no word of its name, by the last one.
 _OTHERWISE = {"paid": ("owe", "owing", "outstanding", "overdue", "arrears", "settle"), "active": ("current", "still")}
 
@@ -63,10 +64,10 @@ def asks_no_flag(select: exp.Select, query: str, flags: Collection[str]) -> bool
     return is_flag and _AMOUNT_ASKED.match(query.lower().strip()) is not None
 
 
-def is_about_something_else(
+def doubts(
     statement: Statement, query: str, said: str, spots: Sequence[Spot], values: Values, lexicon: Lexicon
-) -> str:
-    """The reason why a statement is about something else than its question; empty where it may be about it.
+) -> Iterator[str]:
+    """The reasons why a statement is about something else than its question; none where it may be about it.
 
     Args:
         said: the question, and the stored values that it says.
@@ -76,7 +77,7 @@ def is_about_something_else(
         (_leaves_out(texts, spots), "a name is left out"),
         (_is_another_name(texts, query), "another name"),
         (any(_unsaid(statement, said, values)), "a text that is not said"),
-        (_asks_unsaid_flag(statement, query, lexicon), "yes or no for what is not said"),
+        (_asks_unsaid_flag(statement, query, lexicon), UNSAID_FLAG),
         (any(_counted_nowhere(statement, values)), "a count of what no row has"),
         (_counts_what_it_names(statement), "a count of what is named"),
         (_counts_before(statement, values), "a count of days before the first"),
@@ -94,7 +95,7 @@ def is_about_something_else(
         (_leaves_out_never(statement, query), "without the never that is said"),
         (_subtracts_texts(statement), "texts that are subtracted"),
     )
-    return next((reason for is_so, reason in reasons if is_so), "")
+    yield from (reason for is_so, reason in reasons if is_so)
 
 
 def _leaves_out(texts: Sequence[str], spots: Sequence[Spot]) -> bool:

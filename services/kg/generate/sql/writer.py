@@ -15,7 +15,7 @@ from services.kg.generate.rules.question import Question
 from services.kg.generate.rules.values import Values
 from services.kg.generate.spans import Spot, Spotter, spots_in
 from services.kg.generate.sql.belonging import chars_known, count_signs
-from services.kg.generate.sql.certainty import NO_TABLE, SURE, certainty, of_no_table, says_no_table
+from services.kg.generate.sql.certainty import LIKELY, NO_TABLE, SURE, certainty, of_no_table, says_no_table
 from services.kg.generate.sql.figures import unsaid
 from services.kg.generate.sql.grounding import name_entities, with_items, with_parts, without_guesses
 from services.kg.generate.sql.linking import (
@@ -43,7 +43,7 @@ from services.kg.generate.sql.mending import (
     without_unsaid_days,
 )
 from services.kg.generate.sql.prompt import SqlPrompt
-from services.kg.generate.sql.refusals import asks_no_flag, is_about_something_else
+from services.kg.generate.sql.refusals import UNSAID_FLAG, asks_no_flag, doubts
 from services.kg.generate.sql.statement import Statement
 from services.kg.generate.sql.times import (
     ask_of_the_time,
@@ -122,10 +122,12 @@ class SqlWriter:
         names = bool(spots) or any(one.is_said for one in links)
         if none and says_no_table(first) and (none < SURE or names):
             completions.append(await self._complete(messages, A_SELECT, budget, adapted=adapted))
-        program = await asyncio.to_thread(self._program, completions[-1].text, query, now, domain, spots, links)
+        probability = certainty(none, completions[-1].samples[0].token_logprobs) if adapted else None
+        is_sure = (probability or 0.0) >= LIKELY
+        text = completions[-1].text
+        program = await asyncio.to_thread(self._program, text, query, now, domain, spots, links, is_sure=is_sure)
         prompt_tokens = sum(one.prompt_tokens for one in completions)
         completion_tokens = sum(one.completion_tokens for one in completions)
-        probability = certainty(none, completions[-1].samples[0].token_logprobs) if adapted else None
         return Written(program, "sql", prompt_tokens, completion_tokens, len(completions), probability)
 
     async def _complete(
@@ -179,13 +181,21 @@ class SqlWriter:
         return {one for one in names if "year" not in one.split("_")}
 
     def _program(
-        self, sql: str, query: str, now: datetime, domain: str, spots: Sequence[Spot], links: Sequence[Link]
+        self,
+        sql: str,
+        query: str,
+        now: datetime,
+        domain: str,
+        spots: Sequence[Spot],
+        links: Sequence[Link],
+        *,
+        is_sure: bool = False,
     ) -> str:
         """The statement that the generator wrote, as it is run; "none" where it is none, or about something else."""
         if sql.strip().upper().startswith(NO_TABLE):
             return NOTHING
         try:
-            statement, reason = self._statement(sql, query, now, domain, spots, links)
+            statement, reason = self._statement(sql, query, now, domain, spots, links, is_sure=is_sure)
             program = "" if reason else statement.sql(now.date())
         except ParseError:
             program, reason = "", "untranslatable"
@@ -195,7 +205,15 @@ class SqlWriter:
         return program or NOTHING
 
     def _statement(
-        self, sql: str, query: str, now: datetime, domain: str, spots: Sequence[Spot], links: Sequence[Link]
+        self,
+        sql: str,
+        query: str,
+        now: datetime,
+        domain: str,
+        spots: Sequence[Spot],
+        links: Sequence[Link],
+        *,
+        is_sure: bool,
     ) -> tuple[Statement, str]:
         """A statement with the values that the question says, and the reason to refuse it, if there is one.
 
@@ -252,4 +270,6 @@ class SqlWriter:
         without_guesses(statement, said)
         with_items(statement, self.values)
         with_parts(statement, self.values)
-        return statement, is_about_something_else(statement, query, said, spots, self.values, lexicon)
+        # A flag is also said in other words: what failed its check, by `qc_pass`.
+        reasons = doubts(statement, query, said, spots, self.values, lexicon)
+        return statement, next((one for one in reasons if not (is_sure and one == UNSAID_FLAG)), "")
