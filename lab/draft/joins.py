@@ -19,7 +19,8 @@ def joins_of(table: CsvTable, tables: Mapping[str, CsvTable]) -> list[Join]:
     named = [one for one in tables.values() if one.names_things and len(one.key) == 1]
     joins: list[Join] = []
     for column in table.columns:
-        joined = _joined(column, table, named) if table.key != (column.name,) else None
+        others = named if table.key != (column.name,) else _extended(column, table, named)
+        joined = _joined(column, table, others) if others else None
         if joined is not None and (label := joined[0].label) is not None:
             other, key = joined
             role = column.name.removesuffix(f"_{key}").removesuffix("_id").removesuffix("_code")
@@ -29,6 +30,25 @@ def joins_of(table: CsvTable, tables: Mapping[str, CsvTable]) -> list[Join]:
     counts = Counter(join.table for join in joins)
     nouns = {one.name: one.noun for one in named}
     return [_plain(one, nouns[one.table]) if counts[one.table] == 1 else one for one in joins]
+
+
+def _extended(column: Column, table: CsvTable, named: Sequence[CsvTable]) -> list[CsvTable]:
+    """The table that tells more of the rows that a table's key tells: the takings of a performance, by `perf`.
+
+    Rows that have numbers of their own are no more of the same: each of a few loans may be somebody else's.
+    """
+    if any(one.unique and (one.code or one.numbered) for one in table.filled if one is not column):
+        return []
+    stem = column.name.removesuffix("_id").removesuffix("_no")
+    return [
+        one
+        for one in named
+        if one is not table
+        and one.rows >= table.rows
+        and (is_called(column, one) or _shortens(stem, one.noun))
+        and not is_called(column, table)
+        and _held(column, _key(one)) >= SHARED
+    ][:1]
 
 
 def with_own_roles(table: CsvTable, joins: Sequence[Join]) -> list[Join]:

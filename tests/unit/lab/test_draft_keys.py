@@ -97,3 +97,18 @@ def test_joins_stand_in_the_order_of_the_file(tmp_path: Path) -> None:
     paths = sorted(tmp_path.glob("*.csv"))
     (table,) = (one for one in read_tables(paths) if one.name == "call")
     assert [join.role for join in table.joins] == ["port", "berth"]
+
+
+@pytest.mark.parametrize(
+    ("header", "is_joined"),
+    [(("perf", "takings"), True), (("receipt_no", "perf", "takings"), True), (("shift", "takings"), False)],
+)
+def test_a_table_that_tells_more_of_rows_joins_them_by_its_key(
+    header: tuple[str, ...], is_joined: bool, tmp_path: Path
+) -> None:
+    performances = [["perf_no", "hall"], ["101", "Gate"], ["102", "Mill"], ["103", "Gate"], ["104", "Quay"]]
+    own = {"receipt_no": ["R-1", "R-2", "R-3"], "takings": ["90", "85", "120"]}
+    cells = [own.get(one, ["101", "102", "104"]) for one in header]
+    takings = [list(header), *map(list, zip(*cells, strict=True))]
+    keys = keys_of(tmp_path, "get_taking", performances=performances, takings=takings)
+    assert ("kind" in keys.get("performance", {})) == is_joined

@@ -203,6 +203,8 @@ def among_all(select: exp.Select, functions: Mapping[str, Function]) -> None:
         return
     (named,), entity = output, getattr(own.exact_keys.get(output[0].name), "entity", "")
     things = [one for one in functions.values() if one is not own and entity and subject_of(one).entity == entity]
+    # What only tells more of them, by their names as well, is not the thing.
+    things = [one for one in things if table_name(one) == entity] or things
     where, group, having = (select.args.get(part) for part in ("where", "group", "having"))
     if len(things) != 1 or select.args.get("order"):
         return
