@@ -16,6 +16,7 @@ from services.kg.generate.base import Writer, Written, chat
 from services.kg.generate.rules.interrogatives import asks_for_a_single, asks_for_one
 from services.kg.generate.rules.lexicon import lexicons
 from services.kg.generate.spans import Spotter, spots_in
+from services.kg.generate.sql.certainty import LIKELY
 from services.kg.generate.sql.checking import CHECK, NO_COLUMN, choose_column, look_up, tells_all
 from services.kg.generate.sql.writer import NOTHING, SqlWriter
 from services.kg.live.execute import LiveExecutor
@@ -267,7 +268,7 @@ class Answering:
         if asks_for_a_single(query) and _tells_several(attempt.outcomes[-1]):
             return _refused(attempt, domain, "several for one")
         fact = look_up(attempt.written.program, self._executor.catalogue.domains[domain])
-        if fact is None:
+        if fact is None or (attempt.written.probability or 0.0) >= LIKELY:
             return attempt
         last = attempt.outcomes[-1]
         row = next(iter(last.rows), {}) if last.value is None else {key.name: last.value for key in fact.keys}

@@ -226,6 +226,18 @@ async def test_a_near_column_is_not_told_for_one_that_is_not_there(
         assert asked["messages"][-1]["content"].endswith(f"Found: {found}\nQuestion: {query}")
 
 
+@pytest.mark.parametrize(("logprob", "calls"), [(-0.01, 1), (-0.5, 2)])
+async def test_a_column_is_not_asked_about_where_its_statement_is_likely(
+    library: tuple[Engine, Catalogue], logprob: float, calls: int
+) -> None:
+    generator = FakeGenerator(lambda body: "country" if "choice" in body["structured_outputs"] else COUNTRY)
+    generator.adapters, generator.logprob = ["sql"], logprob
+    async with answering_from(library, generator) as answering:
+        request = KgRequest(query="where is Cy Page from?", domain="library", mode="sql", query_time=ASKED)
+        response = await answering.answer(request, Budget(60))
+    assert (response.status, response.llm_calls) == ("ok", calls)
+
+
 async def test_what_questions_about_added_domains_share_is_read_before_the_first(
     library: tuple[Engine, Catalogue],
 ) -> None:
