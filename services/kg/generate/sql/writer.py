@@ -116,16 +116,16 @@ class SqlWriter:
             # Asked beside it the generator would read the same tables twice, each time at half its speed.
             await self._read[domain].wait()
         completions = [await self._complete(messages, ONE_LINE, budget, adapted=adapted)]
-        first = completions[0].samples[0]
-        none = of_no_table(first) if adapted else 0.0
-        # Of what a question names it also says so where a table answers (docs/notebook.md).
-        names = bool(spots) or any(one.is_said for one in links)
-        if none and says_no_table(first) and (none < SURE or names):
-            completions.append(await self._complete(messages, A_SELECT, budget, adapted=adapted))
-        probability = certainty(none, completions[-1].samples[0].token_logprobs) if adapted else None
-        is_sure = (probability or 0.0) >= LIKELY
-        text = completions[-1].text
-        program = await asyncio.to_thread(self._program, text, query, now, domain, spots, links, is_sure=is_sure)
+        probability = None
+        if adapted:
+            none = of_no_table(completions[0].samples[0])
+            # Of what a question names it also says so where a table answers (docs/notebook.md).
+            is_doubtful = 0 < none < SURE or bool(spots) or any(one.is_said for one in links)
+            if is_doubtful and says_no_table(completions[0].samples[0]):
+                completions.append(await self._complete(messages, A_SELECT, budget, adapted=adapted))
+            probability = certainty(none, completions[-1].samples[0].token_logprobs)
+        sql, is_likely = completions[-1].text, (probability or 0.0) >= LIKELY
+        program = await asyncio.to_thread(self._program, sql, query, now, domain, spots, links, is_likely=is_likely)
         prompt_tokens = sum(one.prompt_tokens for one in completions)
         completion_tokens = sum(one.completion_tokens for one in completions)
         return Written(program, "sql", prompt_tokens, completion_tokens, len(completions), probability)
@@ -189,13 +189,13 @@ class SqlWriter:
         spots: Sequence[Spot],
         links: Sequence[Link],
         *,
-        is_sure: bool = False,
+        is_likely: bool = False,
     ) -> str:
         """The statement that the generator wrote, as it is run; "none" where it is none, or about something else."""
         if sql.strip().upper().startswith(NO_TABLE):
             return NOTHING
         try:
-            statement, reason = self._statement(sql, query, now, domain, spots, links, is_sure=is_sure)
+            statement, reason = self._statement(sql, query, now, domain, spots, links, is_likely=is_likely)
             program = "" if reason else statement.sql(now.date())
         except ParseError:
             program, reason = "", "untranslatable"
@@ -213,7 +213,7 @@ class SqlWriter:
         spots: Sequence[Spot],
         links: Sequence[Link],
         *,
-        is_sure: bool,
+        is_likely: bool,
     ) -> tuple[Statement, str]:
         """A statement with the values that the question says, and the reason to refuse it, if there is one.
 
@@ -272,4 +272,4 @@ class SqlWriter:
         with_parts(statement, self.values)
         # A flag is also said in other words: what failed its check, by `qc_pass`.
         reasons = doubts(statement, query, said, spots, self.values, lexicon)
-        return statement, next((one for one in reasons if not (is_sure and one == UNSAID_FLAG)), "")
+        return statement, next((one for one in reasons if not (is_likely and one == UNSAID_FLAG)), "")
