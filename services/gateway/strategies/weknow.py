@@ -86,7 +86,7 @@ async def _from_graph(context: Context, facts: list[Evidence]) -> Draft | None:
     if response is None or not facts:
         return None
     settled = response.settled
-    if settled is not None:
+    if settled is not None and settled.rule != "statement":
         context.run.decide("settled", f"{settled.rule}: {settled.answer!r} from {'; '.join(settled.inputs)}")
         return Draft(settled.answer, "answer", 1.0, "kg", tuple(facts))
     draft = await _assessed(context, facts)
