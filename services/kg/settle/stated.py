@@ -33,6 +33,9 @@ _SAYS = (exp.Column, exp.Identifier, exp.Literal, exp.Lower)
 _SPAN = re.compile(r"\bhow (?:old|long|many|much)\b")
 # What asks for another thing as well.
 _BOTH = re.compile(r"\band (?:who|whose|which|what|when|where|why|how)\b")
+# What is so if there is one: have we anybody who is on call.
+_ANY = re.compile(r"^(?:is|are|was|were) there\b|\b(?:any|anybody|anyone|anything)\b")
+_IS_NOT = re.compile(r"\w+n't\b")
 # What asks for more than one day.
 _SEVERAL = re.compile(r"\b(?:dates|days|all|each|every|list)\b")
 
@@ -95,8 +98,11 @@ def found(query: str, outcomes: Sequence[Outcome]) -> str | None:
     Whether it is what the question asks for, nothing here tells: see `sql.certainty`.
     """
     (outcome, *others) = outcomes
-    if others or not is_sql(outcome.source) or _WHETHER.match(query) or AUXILIARY.match(query) or _BOTH.search(query):
+    if others or not is_sql(outcome.source) or _BOTH.search(query) or _IS_NOT.match(query):
         return None
+    if _WHETHER.match(query) or AUXILIARY.match(query):
+        is_of_any = outcome.aggregate == "len" and outcome.value is not None and _ANY.search(query) is not None
+        return ("yes" if outcome.value else "no") if is_of_any and not NEGATED.search(query) else None
     outputs = parse_select(outcome.source).selects
     name = outputs[0].alias_or_name if len(outputs) == 1 and isinstance(outputs[0], exp.Column) else ""
     shown = [one for one in outcome.shown if one == name] or list(outcome.shown)

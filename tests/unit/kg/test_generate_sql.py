@@ -250,8 +250,12 @@ def test_a_row_settles_what_it_alone_tells(executor: Executor, query: str, sql: 
         ("how many novels are there?", "SELECT COUNT(*) FROM book WHERE genre = 'Novel'", 0.8, "2"),
         ("how many novels are there?", "SELECT COUNT(*) FROM book WHERE genre = 'Novel'", 0.7, None),
         ("when was the last author born?", "SELECT born FROM author ORDER BY born DESC LIMIT 1", 0.9, "1962-01-05"),
-        # A number is no yes or no, and two columns are a text to read.
-        ("are there novels?", "SELECT COUNT(*) FROM book WHERE genre = 'Novel'", 0.9, None),
+        # Whether there are any, their number says, and nothing else that is asked for yes or no.
+        ("are there novels?", "SELECT COUNT(*) FROM book WHERE genre = 'Novel'", 0.9, "yes"),
+        ("do we have any novels over 50?", "SELECT COUNT(*) FROM book WHERE genre = 'Novel' AND price > 50", 0.9, "no"),
+        ("isn't there any novel?", "SELECT COUNT(*) FROM book WHERE genre = 'Novel'", 0.9, None),
+        ("does the author write novels?", "SELECT COUNT(*) FROM book WHERE genre = 'Novel'", 0.9, None),
+        # Two columns are a text to read.
         ("which novels cost what?", "SELECT title, price FROM book WHERE genre = 'Novel'", 0.9, None),
         # What the model doubts no rule takes for an answer.
         ("what does By Night cost?", "SELECT price FROM book WHERE title = 'By Night'", 0.1, None),

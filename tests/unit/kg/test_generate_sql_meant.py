@@ -35,6 +35,9 @@ LONGEST_OUT = "SELECT loan_no FROM loan ORDER BY JULIANDAY(returned_on) - JULIAN
 FIRST_BACK = "SELECT loan_no FROM loan WHERE NOT returned_on IS NULL ORDER BY returned_on LIMIT 1"
 NO_LOAN = "SELECT trainee FROM loan GROUP BY trainee HAVING COUNT(*) = 0"
 NO_LESSON = "SELECT trainee FROM lesson WHERE NOT trainee IN (SELECT trainee FROM lesson WHERE NOT trainee IS NULL)"
+IN_HALLS = "SELECT DISTINCT trainee FROM exam WHERE hall IN ('Northgate', 'Southend')"
+IN_HALLS_OF = "SELECT hall FROM exam WHERE trainee = 'Pia Stoll' OR trainee = 'Una Brand'"
+SEEN = ["Pia Stoll", "Ned Harrow", "Una Brand", "Cal Dorne"]
 MINUTES = "SELECT COUNT(*) FROM lesson WHERE instructor = 'Ruth Amble'"
 LONG_OUT = "SELECT COUNT(*) FROM loan WHERE JULIANDAY(returned_on) - JULIANDAY(loan_date) > 20"
 NEXT_LOAN = "SELECT loan_no FROM loan WHERE due_date >= '2025-06-15' ORDER BY due_date LIMIT 1"
@@ -163,6 +166,9 @@ async def result_of(graph: tuple[Executor, NameIndex], query: str, reply: str, d
         ("how many trainees failed?", "SELECT COUNT(*) FROM exam WHERE result = 'fail'", 3),
         ("who has never failed?", "SELECT name FROM trainee WHERE status = 'passed'", None),
         ("who has never failed?", NEVER, ["Ned Harrow"]),
+        ("who has had exams at both Northgate and Southend?", IN_HALLS, []),
+        ("who has had exams at Northgate or Southend?", IN_HALLS, SEEN),
+        ("which halls have both Pia Stoll and Una Brand been to?", IN_HALLS_OF, ["Northgate"]),
         # Those that no row names are among all.
         ("who has never borrowed a book?", NO_LOAN, []),
         ("who has never had a lesson?", NO_LOAN.replace("loan", "lesson"), ["Ned Harrow", "Cal Dorne"]),

@@ -29,6 +29,7 @@ _LONG, _SHORT = ("long", "slow"), ("short", "quick", "fast")
 _TOTAL = re.compile(r"\b(?:all? ?together|in total|total|sum|spend|spent|spending|takings|turnover|income|adds? up)\b")
 _SUPERLATIVE = re.compile(r"[ -](?:most|least|best|worst|latest|[a-z]{2,}est)\b")
 _NO_ROW = "COUNT(*) = 0"
+_BOTH = re.compile(r"\bboth\b.* and\b")
 # What is asked for behind another one.
 _BEHIND = re.compile(r"\b(?:after|apart from|behind|besides|except|other than|runners?-up|then)\b")
 _AMOUNT_OF = re.compile(
@@ -260,6 +261,23 @@ def each_compared(select: exp.Select, query: str, is_day: Callable[[exp.Column],
         (column,) = compared
         select.group_by(column.copy(), copy=False).order_by(exp.Ordered(this=output[0].copy(), desc=True), copy=False)
         select.limit(1, copy=False).select(column.copy(), append=False, copy=False)
+
+
+def of_both(select: exp.Select, query: str, functions: Mapping[str, Function]) -> None:
+    """Tell what goes with both of two names, where a statement takes what goes with one of them: "who was in both"."""
+    output, where, tables = select.expressions, select.args.get("where"), tables_of(select)
+    is_plain = not any(select.args.get(part) for part in ("group", "having", "limit", "order"))
+    if where is None or not is_plain or len(output) != 1 or len(tables) != 1 or _BOTH.search(normalise(query)) is None:
+        return
+    of_two = [column for one in each_of(where.this, exp.And) if (column := _of_two_texts(one)) is not None]
+    function, told = functions.get(tables[0].name), output[0]
+    if len(of_two) != 1 or function is None or not isinstance(told, exp.Column) or told.name == of_two[0].name:
+        return
+    if function.subject != (of_two[0].name,):
+        counted = exp.Count(this=exp.Distinct(expressions=[of_two[0].copy()]))
+        select.set("distinct", None)
+        select.group_by(told.copy(), copy=False)
+        select.having(exp.EQ(this=counted, expression=exp.Literal.number(2)), copy=False)
 
 
 def _of_two_texts(condition: exp.Expr) -> exp.Column | None:

@@ -36,6 +36,7 @@ from services.kg.generate.sql.mending import (
     named_by_flag,
     named_not_counted,
     nothing_as_null,
+    of_both,
     order_as_said,
     rank_as_said,
     rank_by_length,
@@ -265,6 +266,7 @@ class SqlWriter:
             return statement, "without the time that is said"
         if not name_entities(statement, query, spots, self.names):
             return statement, "a name that is not said"
+        of_both(statement.sides[0], query, statement.functions)
         each_compared(statement.sides[0], query, statement.has_days)
         said = " ".join((query, *(one.value for one in links)))
         without_guesses(statement, said)
