@@ -104,19 +104,16 @@ def found(query: str, outcomes: Sequence[Outcome]) -> str | None:
         is_of_any = outcome.aggregate == "len" and outcome.value is not None and _ANY.search(query) is not None
         return ("yes" if outcome.value else "no") if is_of_any and not NEGATED.search(query) else None
     outputs = parse_select(outcome.source).selects
-    name = outputs[0].alias_or_name if len(outputs) == 1 and isinstance(outputs[0], exp.Column) else ""
-    shown = [one for one in outcome.shown if one == name] or list(outcome.shown)
-    if len(outputs) != 1 or (outcome.value is None and len(shown) != 1) or not 1 <= outcome.total <= MAX_LIST:
+    if len(outputs) != 1 or not outcome.shown or not outcome.total:
         return None
-    key = key_of(outcome, shown[-1])
+    if outcome.aggregate == "len":
+        return value_text(Key("", "integer"), outcome.value)
+    name = outputs[0].name if isinstance(outputs[0], exp.Column) else ""
+    key = key_of(outcome, name if name in outcome.shown else outcome.shown[-1])
     if outcome.value is not None:
-        counted = outcome.aggregate == "len"
-        return (
-            None
-            if key.kind == "date" and not counted
-            else value_text(Key("", "integer") if counted else key, outcome.value)
-        )
-    if key.kind == "flag" or len(outcome.rows) != outcome.total:
+        return None if key.kind == "date" else value_text(key, outcome.value)
+    is_whole = outcome.total == len(outcome.rows) <= MAX_LIST and (name in outcome.shown or len(outcome.shown) == 1)
+    if key.kind == "flag" or not is_whole:
         return None
     return _text_of([row.get(key.name) for row in outcome.rows], key, query, outcomes)
 

@@ -270,6 +270,17 @@ def test_a_statement_is_told_as_far_as_its_model_is_sure(
     assert (settled.answer if settled is not None else None) == answer
 
 
+def test_a_number_of_many_rows_is_told_and_their_list_is_not(
+    executor: Executor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("services.kg.settle.stated.MAX_LIST", 1)
+    for output, answer in (("COUNT(*)", "2"), ("AVG(price)", "$10.75"), ("title", None)):
+        sql = f"SELECT {output} FROM book WHERE genre = 'Novel'"  # noqa: S608
+        outcomes = executor.execute(sql, domain=DOMAIN, query_time=ASKED, seconds=5.0)
+        settled = settle("what of the novels?", outcomes, lexicons(executor.catalogue), probability=0.9)
+        assert (settled.answer if settled is not None else None) == answer
+
+
 def test_what_a_model_writes_with_confidence_is_likelier_right() -> None:
     sure, unsure = certainty(0.1, [-0.01, -0.02]), certainty(0.1, [-0.01, -0.3])
     assert sure is not None
