@@ -3,6 +3,7 @@
 import asyncio
 import math
 from collections.abc import Iterator, Sequence
+from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
@@ -273,7 +274,8 @@ def test_a_statement_is_told_as_far_as_its_model_is_sure(
 def test_a_number_of_many_rows_is_told_and_their_list_is_not(
     executor: Executor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("services.kg.settle.stated.MAX_LIST", 1)
+    # The package has a function of the module's name.
+    monkeypatch.setattr(import_module("services.kg.settle.stated"), "MAX_LIST", 1)
     for output, answer in (("COUNT(*)", "2"), ("AVG(price)", "$10.75"), ("title", None)):
         sql = f"SELECT {output} FROM book WHERE genre = 'Novel'"  # noqa: S608
         outcomes = executor.execute(sql, domain=DOMAIN, query_time=ASKED, seconds=5.0)
