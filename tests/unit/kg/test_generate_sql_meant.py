@@ -212,11 +212,15 @@ async def test_a_code_is_not_compared_with_a_name(tmp_path: Path) -> None:
     customers = (("customer", "trading_name"), ("C01", "Ash House"), ("C02", "Bell Inn"), ("C03", "Cove Café"))
     write(tmp_path / "tables", "customers.csv", customers)
     write(tmp_path / "tables", "orders.csv", (("order_no", "customer"), ("1", "C01"), ("2", "C03"), ("3", "C01")))
-    never = "SELECT customer FROM customer WHERE NOT customer IN (SELECT customer FROM order)"
+    never = "SELECT trading_name FROM customer WHERE NOT {} IN (SELECT customer FROM order)"
     with drafted_graph(tmp_path, "cellar", tmp_path / "tables") as (engine, catalogue):
         names = NameIndex(engine, catalogue)
         graph = Executor(engine, names, catalogue), names
-        assert await result_of(graph, "who has never placed an order?", never, "cellar") == ["Bell Inn"]
+        for column in ("customer", "trading_name"):
+            said = never.format(column)
+            assert await result_of(graph, "who has never placed an order?", said, "cellar") == ["Bell Inn"]
+        told = never.format("customer").replace("trading_name", "customer")
+        assert await result_of(graph, "who has never placed an order?", told, "cellar") == ["Bell Inn"]
 
 
 def test_a_weekday_is_the_last_one_or_the_next(graph: tuple[Executor, NameIndex]) -> None:

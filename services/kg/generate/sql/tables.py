@@ -108,17 +108,19 @@ def lead_by_role(tree: exp.Expr, functions: Mapping[str, Function]) -> None:
             continue
         there = [functions.get(one.name.lower()) for select in (outer, inner) for one in tables_of(select)]
         columns = inner.expressions
-        if len(columns) != 1 or not isinstance(columns[0], exp.Column) or columns[0].name != named.name:
-            continue
         own, other = there if len(there) == 2 else (None, None)
-        if own is None or other is None or own is other or named.name.lower() not in own.exact_keys:
+        if len(columns) != 1 or not isinstance(columns[0], exp.Column) or own is None or other is None or own is other:
             continue
-        subject, named_there = subject_of(own), other.exact_keys.get(named.name.lower())
-        if named_there is not None and named_there.entity and named_there.entity == subject.entity:
-            # The customer of an order is a name, and that of a customer may be a code.
+        key, subject = own.exact_keys.get(named.name.lower()), subject_of(own)
+        key_there = other.exact_keys.get(columns[0].name.lower())
+        if key is None:
+            continue
+        if key_there is not None and subject.entity and key_there.entity == subject.entity != key.entity:
+            # The customer of an order is a name, and that of a customer may be a code, or its number.
             told = [one for one in outer.expressions if isinstance(one, exp.Column) and one.name == named.name]
             for column in (named, *told):
                 column.set("this", exp.to_identifier(subject.name))
+        if columns[0].name != named.name:
             continue
         if (role := role_of(own, other)) is not None and Tables(other, functions).key(columns[0]) is None:
             named.set("this", exp.to_identifier(role.name))
