@@ -74,7 +74,7 @@ def _sort(ordered: exp.Ordered, *, descending: bool) -> None:
     ordered.set("nulls_first", not descending)
 
 
-def rank_by_length(select: exp.Select, query: str, lexicon: Lexicon) -> None:
+def rank_by_length(select: exp.Select, query: str, functions: Mapping[str, Function]) -> None:
     """Sort what is over by how long it took: "which complaint dragged on longest until it was closed".
 
     Of rows whose last day is known a model takes the earliest one for the longest.
@@ -88,8 +88,8 @@ def rank_by_length(select: exp.Select, query: str, lexicon: Lexicon) -> None:
     if not isinstance(last, exp.Column) or len(tables) != 1 or is_long == is_short:
         return
     is_over = exp.Not(this=exp.Is(this=last.copy(), expression=exp.Null()))
-    functions = [one for one in lexicon.own.functions if table_name(one) == tables[0].name]
-    dates = [key.name for function in functions for key in function.keys if key.kind == "date"]
+    function = functions.get(tables[0].name)
+    dates = [key.name for key in function.keys if key.kind == "date"] if function is not None else []
     if is_over in each_of(where.this, exp.And) and last.name in dates[1:]:
         ordered.set("this", difference(last, exp.column(dates[0])))
         _sort(ordered, descending=is_long)
@@ -179,7 +179,7 @@ def add_up(select: exp.Select, query: str, amounts: Collection[str]) -> None:
         select.set("expressions", [exp.Sum(this=items[0])])
 
 
-def named_not_counted(select: exp.Select, query: str, lexicon: Lexicon) -> None:
+def named_not_counted(select: exp.Select, query: str, functions: Mapping[str, Function]) -> None:
     """Tell which rows there are where a statement counts them: "which are still open" asks for no number."""
     items, tables = select.expressions, tables_of(select)
     is_plain = not any(select.args.get(part) for part in ("distinct", "group", "having", "limit", "order"))
@@ -187,9 +187,8 @@ def named_not_counted(select: exp.Select, query: str, lexicon: Lexicon) -> None:
     text = normalise(query)
     if not (is_plain and is_count) or len(tables) != 1 or not _WHOSE.match(text) or _NUMBER.search(text):
         return
-    for function in lexicon.own.functions:
-        if table_name(function) == tables[0].name:
-            select.select(exp.column(subject_of(function).name), append=False, copy=False)
+    if (function := functions.get(tables[0].name)) is not None:
+        select.select(exp.column(subject_of(function).name), append=False, copy=False)
 
 
 def among_all(select: exp.Select, functions: Mapping[str, Function]) -> None:

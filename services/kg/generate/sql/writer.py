@@ -88,6 +88,18 @@ def beginnings(messages: Sequence[Message], chars: int = READ_CHARS) -> Iterator
 
 
 @dataclass(frozen=True, slots=True)
+class _Asked:
+    """A question, and what is known of it before a statement is read."""
+
+    query: str
+    now: datetime
+    domain: str
+    spots: Sequence[Spot]
+    links: Sequence[Link]
+    is_likely: bool  # whether its statement is, by its model
+
+
+@dataclass(frozen=True, slots=True)
 class SqlWriter:
     """Asks the generator for SQL and translates it."""
 
@@ -125,8 +137,8 @@ class SqlWriter:
             if is_doubtful and says_no_table(completions[0].samples[0]):
                 completions.append(await self._complete(messages, A_SELECT, budget, adapted=adapted))
             probability = certainty(none, completions[-1].samples[0].token_logprobs)
-        sql, is_likely = completions[-1].text, (probability or 0.0) >= LIKELY
-        program = await asyncio.to_thread(self._program, sql, query, now, domain, spots, links, is_likely=is_likely)
+        asked = _Asked(query, now, domain, spots, links, is_likely=(probability or 0.0) >= LIKELY)
+        program = await asyncio.to_thread(self._program, completions[-1].text, asked)
         prompt_tokens = sum(one.prompt_tokens for one in completions)
         completion_tokens = sum(one.completion_tokens for one in completions)
         return Written(program, "sql", prompt_tokens, completion_tokens, len(completions), probability)
@@ -181,46 +193,27 @@ class SqlWriter:
         names = self._columns(domain, *NUMERIC) - self._columns(domain, "flag", "percent")
         return {one for one in names if "year" not in one.split("_")}
 
-    def _program(
-        self,
-        sql: str,
-        query: str,
-        now: datetime,
-        domain: str,
-        spots: Sequence[Spot],
-        links: Sequence[Link],
-        *,
-        is_likely: bool = False,
-    ) -> str:
+    def _program(self, sql: str, asked: _Asked) -> str:
         """The statement that the generator wrote, as it is run; "none" where it is none, or about something else."""
         if sql.strip().upper().startswith(NO_TABLE):
             return NOTHING
         try:
-            statement, reason = self._statement(sql, query, now, domain, spots, links, is_likely=is_likely)
-            program = "" if reason else statement.sql(now.date())
+            statement, reason = self._statement(sql, asked)
+            program = "" if reason else statement.sql(asked.now.date())
         except ParseError:
             program, reason = "", "untranslatable"
         if not program:
             # The error may repeat the question, which no log has.
-            log.info("sql", domain=domain, refused=reason)
+            log.info("sql", domain=asked.domain, refused=reason)
         return program or NOTHING
 
-    def _statement(
-        self,
-        sql: str,
-        query: str,
-        now: datetime,
-        domain: str,
-        spots: Sequence[Spot],
-        links: Sequence[Link],
-        *,
-        is_likely: bool,
-    ) -> tuple[Statement, str]:
+    def _statement(self, sql: str, asked: _Asked) -> tuple[Statement, str]:
         """A statement with the values that the question says, and the reason to refuse it, if there is one.
 
         Raises:
             ParseError: it is no SELECT over the domain's tables.
         """
+        query, now, domain, spots, links = asked.query, asked.now, asked.domain, asked.spots, asked.links
         area = self.catalogue.domains[domain]
         tree = parse_select(sql)
         for select in list(tree.find_all(exp.Select)):
@@ -233,23 +226,22 @@ class SqlWriter:
         said_then = said_time(question)
         days_said, times = tuple(said_days(question)), list[str]()
         nothing_as_null(statement, self.values)
-        roles = linked_roles(query, area.shown, self.values)
+        roles = [] if spots else linked_roles(query, area.shown, self.values)
         among_all(statement.sides[0], statement.functions)
         named_by_flag(statement, query)
-        named_not_counted(statement.sides[0], query, lexicon)
+        named_not_counted(statement.sides[0], query, statement.functions)
         if said_then is not None:
             count_rows(statement, query, lexicon)
         for select in statement.sides:
             with_left_out_values(select, query, links)
-            if not spots:
-                with_left_out_values(select, query, roles)
+            with_left_out_values(select, query, roles)
             if said_then is None:
                 ask_of_any_year(select, query)
                 ask_of_the_month(select, query)
             add_up(select, query, self._amounts(domain))
             sum_as_said(select, query, lexicon)
             measure_as_said(select, query, lexicon)
-            rank_by_length(select, query, lexicon)
+            rank_by_length(select, query, statement.functions)
             order_as_said(select, query, lexicon)
             rank_as_said(select, query)
             without_unsaid_days(select, query, statement.has_days)
@@ -274,4 +266,4 @@ class SqlWriter:
         with_parts(statement, self.values)
         # A flag is also said in other words: what failed its check, by `qc_pass`.
         reasons = doubts(statement, query, said, spots, self.values, lexicon)
-        return statement, next((one for one in reasons if not (is_likely and one == UNSAID_FLAG)), "")
+        return statement, next((one for one in reasons if not (asked.is_likely and one == UNSAID_FLAG)), "")
