@@ -18,7 +18,7 @@ from proto.base import (
 )
 
 ExtractorName = Literal["resiliparse", "trafilatura", "beautifulsoup"]
-ChunkerName = Literal["passages", "parent-child", "sentence-groups", "tokens"]
+ChunkerName = Literal["passages", "paragraphs", "parent-child", "sentence-groups", "tokens"]
 RankingName = Literal["default", "dense", "hybrid"]
 PassageKind = Literal["text", "table"]
 

@@ -139,7 +139,7 @@ def _encoded(corpus: Corpus, files: list[str], target: Target, schema: Schema, c
     tables = paths.map_batches(partial(_read, corpus), batch_size=1, batch_format="pyarrow", num_cpus=0.1)
     parsed = tables.map_batches(
         Parse,
-        fn_constructor_args=(target, schema.chunked),
+        fn_constructor_args=(target, schema.document_chunker),
         compute=ray.data.ActorPoolStrategy(min_size=1, max_size=cpus),
         num_cpus=0.2,
         **options,

@@ -5,8 +5,8 @@ a class and its name in `CHUNKERS`.
 """
 
 import re
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import ClassVar, Literal, NamedTuple, Protocol, Self
 
@@ -18,6 +18,10 @@ Kind = Literal["text", "table"]
 # The splitter is linear, but keeps several copies of its input.
 _BLOCK_CHARS = 200_000
 
+# Start and end.
+Span = tuple[int, int]
+
+_PARAGRAPH = "\n\n"
 # A line without the blanks around it.
 _LINE = re.compile(r"\S(?:[^\n]*\S)?")
 # Interrogatives and auxiliary verbs, with which a question begins.
@@ -63,13 +67,18 @@ class Chunker(Protocol):
 class Passages:
     """Whole sentences packed into children, whole children packed into parents.
 
-    A child ends with its paragraph once it is three quarters full. A sentence of up to twice a child's size stays
-    whole; a longer one is cut between words.
+    A sentence of up to twice a child's size stays whole; a longer one is cut between words.
+
+    Args:
+        child_full: how full a child must be to end with its paragraph.
+        parent_full: how full a parent must be to leave out all of a paragraph of which only a part would fit.
     """
 
     child_chars: int = 200
     # Half the usual size: within 500 tokens of context two more parents hold the answer more often than longer ones.
     parent_chars: int = 600
+    child_full: float = 0.75
+    parent_full: float = 1
     # A sentence more is better than a chunk that ends too early.
     tolerance: ClassVar[float] = 1.2
 
@@ -77,27 +86,44 @@ class Passages:
     def sized(cls, parent_chars: int) -> Self:
         return cls(child_chars=min(200, parent_chars), parent_chars=parent_chars)
 
+    def by_paragraphs(self) -> Self:
+        """The same, but a paragraph that fits into a parent of its own is not torn to fill the one before.
+
+        For documents with headings, lists and rules, whose paragraphs say what they are about at their beginning.
+        """
+        return replace(self, child_full=0.3, parent_full=0.4)
+
     def chunk(self, text: str, language: str = "en") -> Chunking:
-        spans = list(self._pack(text, language))
         children: list[Chunk] = []
         parents: list[Chunk] = []
-        first = 0
-        for index, (_, end) in enumerate(spans):
-            following = spans[index + 1][1] if index + 1 < len(spans) else None
-            if following is None or following - spans[first][0] > self.parent_chars:
-                start = spans[first][0]
-                children += (Chunk(text[s:e], s, e, len(parents)) for s, e in spans[first : index + 1])
-                parents.append(Chunk(text[start:end], start, end))
-                first = index + 1
+        for spans in self._parents(text, self._pack(text, language)):
+            start, end = spans[0][0], spans[-1][1]
+            children += (Chunk(text[s:e], s, e, len(parents)) for s, e in spans)
+            parents.append(Chunk(text[start:end], start, end))
         return Chunking(children, parents)
 
-    def _pack(self, text: str, language: str) -> Iterator[tuple[int, int]]:
+    def _parents(self, text: str, spans: Iterable[Span]) -> Iterator[list[Span]]:
+        """Runs of children that make a parent each."""
+        run: list[Span] = []
+        for paragraph in _paragraphs(text, spans):
+            is_full = run and run[-1][1] - run[0][0] >= self.parent_full * self.parent_chars
+            if is_full and paragraph[-1][1] - run[0][0] > self.parent_chars:
+                yield run
+                run = []
+            for span in paragraph:
+                if run and span[1] - run[0][0] > self.parent_chars:
+                    yield run
+                    run = []
+                run.append(span)
+        if run:
+            yield run
+
+    def _pack(self, text: str, language: str) -> Iterator[Span]:
         limit = self.tolerance * self.child_chars
         first = last = 0
         for start, end in sentences(text, language):
-            if last > first and (
-                end - first > limit or (last - first > 0.75 * self.child_chars and "\n\n" in text[last:start])
-            ):
+            is_full = last - first > self.child_full * self.child_chars
+            if last > first and (end - first > limit or (is_full and _PARAGRAPH in text[last:start])):
                 yield first, last
                 first = last
             if last == first:
@@ -154,7 +180,7 @@ class SentenceGroups:
     def chunk(self, text: str, language: str = "en") -> Chunking:
         return Chunking([Chunk(text[start:end], start, end) for start, end in self._groups(text, language)], [])
 
-    def _groups(self, text: str, language: str) -> Iterator[tuple[int, int]]:
+    def _groups(self, text: str, language: str) -> Iterator[Span]:
         limit = self.group * self.sentence_chars
         first = last = count = 0
         has_question = is_closed = False
@@ -202,6 +228,7 @@ def load_tokenizer(path: str) -> Tokenizer:
 # encoder's tokenizer, which only `tokens` needs.
 CHUNKERS: dict[str, Callable[[int, str], Chunker]] = {
     "passages": lambda chars, _: Passages.sized(chars) if chars else Passages(),
+    "paragraphs": lambda chars, _: (Passages.sized(chars) if chars else Passages()).by_paragraphs(),
     "parent-child": lambda chars, _: ParentChild.sized(chars) if chars else ParentChild(),
     "sentence-groups": lambda chars, _: SentenceGroups.sized(chars) if chars else SentenceGroups(),
     # A token of English prose is four characters long.
@@ -209,7 +236,7 @@ CHUNKERS: dict[str, Callable[[int, str], Chunker]] = {
 }
 
 
-def sentences(text: str, language: str = "en") -> Iterator[tuple[int, int]]:
+def sentences(text: str, language: str = "en") -> Iterator[Span]:
     """Start and end of each sentence, blanks trimmed; a line break ends a sentence as well."""
     for position, block_end in windows(text, 0, len(text), _BLOCK_CHARS):
         for segment in sentencex.segment(language or "en", text[position:block_end]):
@@ -221,7 +248,19 @@ def sentences(text: str, language: str = "en") -> Iterator[tuple[int, int]]:
         yield from _lines(text, position, block_end)
 
 
-def windows(text: str, start: int, end: int, size: int, overlap: int = 0) -> Iterator[tuple[int, int]]:
+def _paragraphs(text: str, spans: Iterable[Span]) -> Iterator[list[Span]]:
+    """Spans in runs, each of which ends with a blank line or the text."""
+    run: list[Span] = []
+    for span in spans:
+        if run and _PARAGRAPH in text[run[-1][1] : span[0]]:
+            yield run
+            run = []
+        run.append(span)
+    if run:
+        yield run
+
+
+def windows(text: str, start: int, end: int, size: int, overlap: int = 0) -> Iterator[Span]:
     """Start and end of pieces of at most `size` characters that cover a part of the text, blanks excepted.
 
     Pieces end at blanks where there are any; each begins up to `overlap` characters before the end of the one before
@@ -264,5 +303,5 @@ def _skip_blanks(text: str, start: int, end: int) -> int:
     return start
 
 
-def _lines(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+def _lines(text: str, start: int, end: int) -> Iterator[Span]:
     return (line.span() for line in _LINE.finditer(text, start, end))

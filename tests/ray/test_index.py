@@ -23,7 +23,7 @@ from services.cli.ray_index import Cluster as Layout
 from services.cli.ray_index import Corpus, Outcome, index
 from services.kit.encoder import Encoder
 from services.kit.encoders import EncoderPool, definitions
-from services.retriever.collections.documents import File, Version, passages
+from services.retriever.collections.documents import CHUNKER, File, Version, passages
 from services.retriever.collections.schema import EncoderRecord, Schema
 from services.retriever.collections.stages import Target
 from services.retriever.settings import RetrieverSettings
@@ -99,7 +99,7 @@ def expected(corpus: Corpus) -> set[str]:
     return {
         Version.of(file).point(number)
         for file in files
-        for number in range(len(passages(file.content, file.format, file.title, True).chunks))
+        for number in range(len(passages(file.content, file.format, file.title, CHUNKER).chunks))
     }
 
 

@@ -24,10 +24,9 @@ from services.retriever.pages import PageOptions, ProcessedPage, chunk_page
 
 # The beginning of a file's address.
 FILE_URL = "file:"
-CHUNKER = "passages"
+CHUNKER = "paragraphs"
 # Characters of a chunk; of English the encoders read 1,000, and vectors of longer texts are less precise.
 CHUNK_CHARS = 600
-OPTIONS = PageOptions(chunker=CHUNKER, parent_chars=CHUNK_CHARS, max_chars=MAX_CHARS)
 # Of one document; more would be hours of an embedded encoder.
 MAX_PASSAGES = 50_000
 
@@ -150,21 +149,24 @@ def is_binary(text: str) -> bool:
     return unreadable > _MAX_UNREADABLE * len(sample)
 
 
-def passages(content: str | bytes, kind: FileFormat, title: str, chunked: bool) -> Passages:
+def passages(content: str | bytes, kind: FileFormat, title: str, chunker: str) -> Passages:
     """A document's passages; to be run in a process that may be killed.
+
+    Args:
+        chunker: of `CHUNKERS`; empty for one passage that holds it all.
 
     Raises:
         ExtractionError: the document defeated the extractor.
     """
     try:
-        name, pages = _pages(content, kind, title)
+        name, pages = _pages(content, kind, title, chunker or CHUNKER)
     except Unreadable as error:
         return Passages(title, (), str(error))
     if unread := [what for _, page in pages for what in page.unread]:
         # Half a document would be searched as if it were all of it.
         return Passages(name, (), f"it is too large: it would be {unread[0]}")
     last = max((number for number, _ in pages), default=0)
-    if not chunked:
+    if not chunker:
         whole = "\n\n".join(filter(None, (text for _, page in pages for text in (page.text, page.tables_markdown))))
         if len(whole) > MAX_PASSAGE_CHARS:
             return Passages(name, (), f"its {len(whole):,} characters need a collection with `chunked`")
@@ -175,18 +177,21 @@ def passages(content: str | bytes, kind: FileFormat, title: str, chunked: bool) 
     return Passages(name, chunks, pages=last)
 
 
-def _pages(content: str | bytes, kind: FileFormat, title: str) -> tuple[str, list[tuple[int, ProcessedPage]]]:
+def _pages(
+    content: str | bytes, kind: FileFormat, title: str, chunker: str
+) -> tuple[str, list[tuple[int, ProcessedPage]]]:
     """The document's name, and its parts with their page numbers."""
     if kind in READERS:
         file = read(content if isinstance(content, bytes) else content.encode(), kind, title)
-        return title or file.title, [(section.page, _chunk(section)) for section in file.sections]
+        return title or file.title, [(section.page, _chunk(section, chunker)) for section in file.sections]
     text = content if isinstance(content, str) else content.decode("utf-8", "replace")
-    page = _chunk(_extraction(text, kind, title))
+    page = _chunk(_extraction(text, kind, title), chunker)
     return title or page.title or (_heading(text) if kind == "markdown" else ""), [(0, page)]
 
 
-def _chunk(page: Extraction) -> ProcessedPage:
-    return chunk_page(page, replace(OPTIONS, parent_chars=window_chars(page.text, CHUNK_CHARS)))
+def _chunk(page: Extraction, chunker: str) -> ProcessedPage:
+    options = PageOptions(chunker=chunker, parent_chars=window_chars(page.text, CHUNK_CHARS), max_chars=MAX_CHARS)
+    return chunk_page(page, options)
 
 
 def _chunks(pages: list[tuple[int, ProcessedPage]]) -> Iterator[Chunk]:

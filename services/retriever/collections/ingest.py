@@ -76,7 +76,9 @@ class Ingestion:
 
         added = others = written = 0
         # The next part is parsed while this one is encoded and written.
-        async with contextlib.aclosing(ahead(self._read(part, schema.chunked) for part in _slices(new))) as slices:
+        async with contextlib.aclosing(
+            ahead(self._read(part, schema.document_chunker) for part in _slices(new))
+        ) as slices:
             async for ready, failed in slices:
                 skipped += failed
                 written += await writer.write(ready, stored, encode, progress)
@@ -92,13 +94,13 @@ class Ingestion:
             skipped=tuple(sorted(skipped, key=lambda problem: int(problem.stage.partition(":")[2]))),
         )
 
-    async def _read(self, items: Sequence[_Item], chunked: bool) -> tuple[list[Parsed], list[Degradation]]:
+    async def _read(self, items: Sequence[_Item], chunker: str) -> tuple[list[Parsed], list[Degradation]]:
         budget = current_budget.get()
 
         async def read(item: _Item) -> Parsed | Degradation:
             try:
                 async with asyncio.timeout(budget.left() if budget else None):
-                    return await parse(self.pages, item.document, item.version, self.settings, chunked=chunked)
+                    return await parse(self.pages, item.document, item.version, self.settings, chunker=chunker)
             except Unusable as error:
                 return item.problem(error.reason, str(error))
             except TimeoutError as error:

@@ -80,7 +80,7 @@ class Unusable(Exception):
         self.reason = reason
 
 
-async def parse(pages: PagePool, file: File, version: Version, settings: RetrieverSettings, *, chunked: bool) -> Parsed:
+async def parse(pages: PagePool, file: File, version: Version, settings: RetrieverSettings, *, chunker: str) -> Parsed:
     """Read a document in a process that may be killed.
 
     Raises:
@@ -90,7 +90,7 @@ async def parse(pages: PagePool, file: File, version: Version, settings: Retriev
         raise Unusable("failed", "it is no text")
     timeout_s = settings.file_timeout_s if file.format in READERS else settings.page_timeout_s
     try:
-        parsed = await pages.run(passages, file.content, file.format, file.title, chunked, timeout_s=timeout_s)
+        parsed = await pages.run(passages, file.content, file.format, file.title, chunker, timeout_s=timeout_s)
     except PageTimeout as error:
         raise Unusable("timeout", str(error)) from error
     except PageFailed as error:

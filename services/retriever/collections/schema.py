@@ -69,6 +69,11 @@ class Schema(BaseModel):
     shards: int = 1
     replicas: int = 1
 
+    @property
+    def document_chunker(self) -> str:
+        """How documents are cut, as the collection's first ones were; empty where they stay whole."""
+        return self.chunker if self.chunked else ""
+
     @classmethod
     def build(cls, request: CreateCollection, encoders: dict[str, EncoderRecord]) -> "Schema":
         options = request.model_dump(include={"chunked", "indexed_fields", "shards", "replicas"})
@@ -79,12 +84,12 @@ class Schema(BaseModel):
         return {KEY: self.model_dump()} | ({AVERAGE_LENGTH: CHUNK_LENGTH} if self.chunked else {})
 
     def differences(self, other: "Schema") -> list[str]:
-        """What this build has in place of another one's, in words."""
+        """What this build has in place of another one's, in words; an older one's chunker goes on to be used."""
         mine, others = self.model_dump(), other.model_dump()
         differences = [
             f"{_in_words(field, mine[field])}, not {_in_words(field, others[field])}"
             for field in mine
-            if field != "encoders" and mine[field] != others[field]
+            if field not in ("encoders", "chunker") and mine[field] != others[field]
         ]
         if list(self.encoders) != list(other.encoders):
             differences.append(f"the encoders {', '.join(self.encoders)}, not {', '.join(other.encoders)}")

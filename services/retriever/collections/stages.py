@@ -97,10 +97,10 @@ class _Stage:
 class Parse(_Stage):
     """Tables of RAW to tables of PARSED; documents that the collection holds are not parsed again."""
 
-    def __init__(self, target: Target, chunked: bool) -> None:
+    def __init__(self, target: Target, chunker: str) -> None:
         super().__init__(target)
         self._settings = target.settings
-        self._chunked = chunked
+        self._chunker = chunker
         # Else each of its processes would import this one's script, which is Ray's own and takes seconds.
         if (main := sys.modules["__main__"]).__spec__ is None:
             main.__spec__ = ModuleSpec("__main__", None)
@@ -122,7 +122,7 @@ class Parse(_Stage):
             if is_complete(version, stored):
                 return _row(row["name"], "unchanged", file, version)
             try:
-                document = await parse(self._pages, file, version, self._settings, chunked=self._chunked)
+                document = await parse(self._pages, file, version, self._settings, chunker=self._chunker)
             except Unusable as error:
                 return _row(row["name"], "skipped", file, version, problem=f"{error.reason}: {error}")
             return _row(row["name"], "parsed", file, version, document.passages)

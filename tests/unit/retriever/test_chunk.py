@@ -117,6 +117,22 @@ def test_a_passage_ends_with_its_paragraph_when_nearly_full() -> None:
     assert [child.text for child in chunking.children] == [full, f"{short}\n\n{short}"]
 
 
+def test_by_paragraphs_none_is_torn_that_fits_into_a_passage_of_its_own() -> None:
+    lending = "What we lend is listed at the desk. " * 8
+    broken = "I have broken my lamp. Tell the keeper. " + "You pay nothing the first time. " * 9
+    text = f"{lending}\n\n{broken}If it was stolen, ring Marta.\n\nSmoking\n\nNowhere on the pier."
+    torn, whole = (chunker.chunk(text).parents for chunker in (Passages(), Passages().by_paragraphs()))
+    assert not any("broken" in parent.text and "Marta" in parent.text for parent in torn)
+    assert [parent.text.startswith(("What we", "I have broken")) for parent in whole] == [True, True]
+    assert whole[1].text.endswith("Smoking\n\nNowhere on the pier.")
+
+
+def test_by_paragraphs_one_that_fits_into_no_passage_fills_what_there_is() -> None:
+    text = "The lamp is lit at dusk. " * 12 + "\n\n" + "The keeper rowed home along the coast. " * 30
+    chunking = Passages().by_paragraphs().chunk(text)
+    assert all(len(parent.text) > 240 for parent in chunking.parents[:-1])
+
+
 def test_a_giant_sentence_is_cut_between_words() -> None:
     children = Passages().chunk("word " * 200).children
     assert all(set(child.text.split()) == {"word"} for child in children)

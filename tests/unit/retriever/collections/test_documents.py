@@ -11,7 +11,7 @@ from proto.collections import FileFormat
 from services.kit.encoder import bundled_model
 from services.retriever.chunk import Passages as Sentences
 from services.retriever.chunk import load_tokenizer
-from services.retriever.collections.documents import CHUNK_CHARS, passages
+from services.retriever.collections.documents import CHUNK_CHARS, CHUNKER, passages
 from tests.unit.retriever.collections.test_routes import create, ingest, search
 from tests.unit.retriever.formats.files import pdf
 
@@ -62,10 +62,10 @@ async def test_documents_are_listed_as_far_as_filters_let_them_through(
 
 def test_a_document_is_read_to_its_end() -> None:
     text = "The ferry leaves at seven in the morning.\n" * 30_000 + "The vault opens with the word pelican."
-    assert "pelican" in passages(text, "text", "", True).chunks[-1].text
+    assert "pelican" in passages(text, "text", "", CHUNKER).chunks[-1].text
     # Longer than a page of the web, and its signs are no markup.
     text = "R&D <costs> rose.\n" * 300_000 + "The vault opens with the word pelican."
-    whole = passages(text, "text", "", False)
+    whole = passages(text, "text", "", "")
     assert whole.problem.startswith(f"its {len(text):,} characters")
 
 
@@ -73,14 +73,14 @@ def test_a_document_is_read_to_its_end() -> None:
     ("kind", "text"), [("html", "<p>One of many.</p>" * 80_000), ("markdown", "One.\n\n" * 80_000)]
 )
 def test_a_document_that_cannot_be_read_to_its_end_is_refused(kind: FileFormat, text: str) -> None:
-    found = passages(text, kind, "", True)
+    found = passages(text, kind, "", CHUNKER)
     assert (found.chunks, found.problem) == ((), "it is too large: it would be cut at 150,000 tags")
 
 
 def test_long_tables_of_a_document_are_read_to_their_end() -> None:
     rows = "".join(f"<tr><td>{number}<td>a lamp of {number} watts" for number in range(8_000))
     html = f"<html><body><table><tr><th>number<th>what{rows}</table></body></html>"
-    found = passages(html, "html", "", True)
+    found = passages(html, "html", "", CHUNKER)
     assert not found.problem
     assert "a lamp of 7999 watts" in found.chunks[-1].text
 
@@ -191,7 +191,7 @@ async def test_a_moved_document_keeps_its_vectors_and_is_what_an_index_of_its_ne
 def test_bullet_lists_of_documents_are_read() -> None:
     paragraph = "A long paragraph about the club and its rules for members. " * 12
     text = f"# Fees\n\n{paragraph}\n\n- The yearly fee is 40 euros.\n- Children pay 10.\n\n{paragraph}"
-    assert "The yearly fee is 40 euros." in str(passages(text, "markdown", "", True).chunks)
+    assert "The yearly fee is 40 euros." in str(passages(text, "markdown", "", CHUNKER).chunks)
 
 
 @pytest.mark.parametrize(
@@ -207,12 +207,12 @@ def test_bullet_lists_of_documents_are_read() -> None:
 )
 def test_passages_of_every_script_are_read_whole(sentence: str, shortest: int) -> None:
     tokenizer = load_tokenizer(str(bundled_model() / "tokenizer.json"))
-    (*chunks, _) = passages(sentence * 80, "text", "A title", True).chunks
+    (*chunks, _) = passages(sentence * 80, "text", "A title", CHUNKER).chunks
     assert all(shortest <= len(chunk.text) <= CHUNK_CHARS for chunk in chunks)
     assert max(len(tokenizer.encode(chunk.text).ids) for chunk in chunks) <= 256
 
 
 def test_passages_of_english_have_the_size_of_the_chunker() -> None:
     text = "The lighthouse was built in 1864 by José and Zoë, and it’s “old” – very old. " * 80
-    expected = Sentences.sized(CHUNK_CHARS).chunk(text.strip()).parents
-    assert [chunk.text for chunk in passages(text, "text", "", True).chunks] == [chunk.text for chunk in expected]
+    expected = Sentences.sized(CHUNK_CHARS).by_paragraphs().chunk(text.strip()).parents
+    assert [chunk.text for chunk in passages(text, "text", "", CHUNKER).chunks] == [chunk.text for chunk in expected]

@@ -66,14 +66,15 @@ class Inline:
 
 
 class Library:
-    def __init__(self, store: LocalStore) -> None:
+    def __init__(self, store: LocalStore, schema: Schema = SCHEMA) -> None:
         self.store = store
+        self.schema = schema
         self.encoding = Counting()
         self.ingestion = Ingestion(store, self.encoding, Inline(), RetrieverSettings())  # type: ignore[arg-type]
 
     async def put(self, *documents: Document, calls: int = 10_000) -> Any:
         self.encoding.left, self.encoding.texts = calls, []
-        return await self.ingestion.run(NAME, SCHEMA, [File.of(document) for document in documents])
+        return await self.ingestion.run(NAME, self.schema, [File.of(document) for document in documents])
 
     async def contents(self) -> dict[str, Any]:
         points, _ = await self.store.call("scroll", collection_name=NAME, limit=10_000, with_vectors=True)
@@ -104,6 +105,18 @@ async def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any
         library = Library(store)
         await library.put(Document(id="book", text=BOOK), LETTER)
         return await library.contents()
+
+
+async def test_an_older_collection_goes_on_with_its_chunker(library: Library) -> None:
+    older = SCHEMA.model_copy(update={"chunker": "passages"})
+    assert not older.differences(SCHEMA)
+    rules = "What we lend is listed at the desk. " * 8 + "\n\n" + "You pay nothing the first time. " * 12
+    chunkings = []
+    for schema in (older, SCHEMA):
+        documents = await Library(library.store, schema).put(Document(id="rules", text=rules + schema.chunker))
+        assert documents.added + documents.replaced == 1
+        chunkings.append(sorted(len(payload["text"]) for payload, _ in (await library.contents()).values()))
+    assert chunkings[0] != chunkings[1]
 
 
 async def test_a_book_longer_than_a_request_goes_on_with_the_next(

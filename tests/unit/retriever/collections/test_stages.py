@@ -17,7 +17,7 @@ from pyarrow import parquet  # noqa: E402
 from proto.collections import CreateCollection  # noqa: E402
 from services.kit.errors import NotFound  # noqa: E402
 from services.retriever.collections import stages  # noqa: E402
-from services.retriever.collections.documents import File, Version  # noqa: E402
+from services.retriever.collections.documents import CHUNKER, File, Version  # noqa: E402
 from services.retriever.collections.errors import CollectionConflict  # noqa: E402
 from services.retriever.collections.schema import EncoderRecord, Schema  # noqa: E402
 from services.retriever.collections.store import ServerStore  # noqa: E402
@@ -70,7 +70,7 @@ def contents(target: stages.Target) -> dict[str, Any]:
 
 
 def parsed(target: stages.Target, *files: File | str) -> Any:
-    with closing(stages.Parse(target, chunked=True)) as parse:
+    with closing(stages.Parse(target, chunker=CHUNKER)) as parse:
         return parse(stages.raw((f"n{place}", file) for place, file in enumerate(files)))
 
 
