@@ -8,6 +8,8 @@ from proto.base import Contract, Count, Degradation, Query, QueryTime, Score, St
 
 MAX_PROGRAM_CHARS = 2_000
 MAX_STATEMENTS = 8
+# Accuracy of rules over typed facts where it was measured (57 of 58).
+RULES_ACCURACY = 0.98
 
 # Path -> (task, request, response), where they are not named after each other.
 ROUTES = {
@@ -92,7 +94,7 @@ class KgSettled(Contract):
     answer: str = Field(min_length=1, description="As CRAG scores it, on one line.")
     rule: KgRule = Field(description="The rule; `statement` where a model wrote one and is sure of it.")
     inputs: tuple[str, ...] = Field((), description="The values that it follows from, in words.")
-    probability: Score = Field(0.98, description="How likely it is right, by what was measured.")
+    probability: Score = Field(RULES_ACCURACY, description="How likely it is right, by what was measured.")
 
 
 class KgResponse(Contract):

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
+from proto.kg import RULES_ACCURACY
 from proto.options import Options
 from proto.read import ReadResponse
 from services.gateway import calibration, confidence, prompts
@@ -39,8 +40,6 @@ from services.kit.tokens import estimate_tokens
 
 # As db3, but for the ranking, the reader's say, the extractor and tables: what found most (`docs/measurements.md`).
 WEB = Retrieval(recall_k=50, rerank_k=5, fills=True, chunker="parent-child", reading=True)
-# Accuracy of rules over typed facts where it was measured (57 of 58).
-SETTLED = 0.98
 # Tokens of the best passages, which are read alone at first where reading the others takes longer than this.
 FIRST_TOKENS, FIRST_SAVES_S = 400, 1.5
 # Questions that one passage answers, as far as the classifier can tell.
@@ -99,7 +98,7 @@ async def _from_graph(context: Context, *, domain: str = "") -> Draft | None:
         return None
     classification = await context.classification()
     if no_such_event(context, facts, classification):
-        return Draft(INVALID, "invalid_question", SETTLED, "kg", (as_evidence(facts),))
+        return Draft(INVALID, "invalid_question", RULES_ACCURACY, "kg", (as_evidence(facts),))
     if not answers(facts, classification):
         return None
     # Where nothing says that the question belongs to these tables, a model that is sure of its statement is not enough.
