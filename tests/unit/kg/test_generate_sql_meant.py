@@ -207,6 +207,20 @@ async def test_what_rows_are_to_others_is_a_value_of_theirs(
         assert await result_of((Executor(engine, names, catalogue), names), query, reply, "haulier") == result
 
 
+async def test_rows_that_are_called_by_what_they_have_are_counted(tmp_path: Path) -> None:
+    (tmp_path / "tables").mkdir()
+    hires = (("ref", "hirer", "lanes"), ("L1", "Wex Otters", "4"), ("L2", "Wex Otters", "2"), ("L3", "Merfolk", "3"))
+    write(tmp_path / "tables", "lane_hire.csv", hires)
+    with drafted_graph(tmp_path, "pool", tmp_path / "tables") as (engine, catalogue):
+        names = NameIndex(engine, catalogue)
+        for query, number in (
+            ("how many Wex Otters lane hires are there?", 2),
+            ("how many lanes had the Wex Otters?", 6),
+        ):
+            statement = "SELECT COUNT(*) FROM lane_hire WHERE hirer = 'Wex Otters'"
+            assert await result_of((Executor(engine, names, catalogue), names), query, statement, "pool") == number
+
+
 async def test_a_code_is_not_compared_with_a_name(tmp_path: Path) -> None:
     (tmp_path / "tables").mkdir()
     customers = (("customer", "trading_name"), ("C01", "Ash House"), ("C02", "Bell Inn"), ("C03", "Cove Café"))

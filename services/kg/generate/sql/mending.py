@@ -126,15 +126,19 @@ def measure_as_said(select: exp.Select, query: str, lexicon: Lexicon) -> None:
 def sum_as_said(select: exp.Select, query: str, lexicon: Lexicon) -> None:
     """Add up the amount that the question says, where a statement counts rows: the most rotations, how many guests."""
     text, tables = normalise(query), tables_of(select)
-    amount, counted = _AMOUNT_OF.search(text), HOW_MANY.search(text)
-    # Minutes of lessons are no lessons.
-    noun = amount[1] if amount else counted[1].partition(" of ")[0] if counted else ""
-    words = f"how many {noun.strip()}"
+    asked = _AMOUNT_OF.search(text) or HOW_MANY.search(text)
     counts = [one for one in select.find_all(exp.Count) if one.this.is_star and one.parent_select is select]
-    if not noun or not counts or len(tables) != 1:
+    if asked is None or not counts or len(tables) != 1:
         return
+    # Minutes of lessons are no lessons.
+    noun = asked[1] if asked.re is _AMOUNT_OF else asked[1].partition(" of ")[0]
+    words = f"how many {noun.strip()}"
     for function in lexicon.own.functions:
-        if table_name(function) != tables[0].name or compiled(lexicon.rows(function)).search(words):
+        if table_name(function) != tables[0].name:
+            continue
+        # The club's lane hires are no lanes.
+        rows = compiled(lexicon.rows(function)).search(text, asked.start(1))
+        if rows is not None and rows.start() < asked.start(1) + len(noun):
             continue
         numeric = [key.name for key in function.keys if key.kind in NUMERIC and key.kind != "flag" and not key.entity]
         said = [key for key in numeric if compiled(lexicon.plain(function.name, key)).search(words)]
