@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import ClassVar, Literal, NamedTuple, Protocol, Self
+from typing import ClassVar, Literal, NamedTuple, Protocol, Self, TypeVar
 
 import sentencex
 from tokenizers import Tokenizer
@@ -224,13 +224,20 @@ def load_tokenizer(path: str) -> Tokenizer:
     return tokenizer
 
 
+Sized = TypeVar("Sized", Passages, ParentChild, SentenceGroups)
+
+
+def _sized(chunker: type[Sized], chars: int) -> Sized:
+    return chunker.sized(chars) if chars else chunker()
+
+
 # By the characters of a passage for the generator, 0 for the chunker's own size, as published; and the path of the
 # encoder's tokenizer, which only `tokens` needs.
 CHUNKERS: dict[str, Callable[[int, str], Chunker]] = {
-    "passages": lambda chars, _: Passages.sized(chars) if chars else Passages(),
-    "paragraphs": lambda chars, _: (Passages.sized(chars) if chars else Passages()).by_paragraphs(),
-    "parent-child": lambda chars, _: ParentChild.sized(chars) if chars else ParentChild(),
-    "sentence-groups": lambda chars, _: SentenceGroups.sized(chars) if chars else SentenceGroups(),
+    "passages": lambda chars, _: _sized(Passages, chars),
+    "paragraphs": lambda chars, _: _sized(Passages, chars).by_paragraphs(),
+    "parent-child": lambda chars, _: _sized(ParentChild, chars),
+    "sentence-groups": lambda chars, _: _sized(SentenceGroups, chars),
     # A token of English prose is four characters long.
     "tokens": lambda chars, tokenizer: Tokens(load_tokenizer(tokenizer), chars // 4 or 500),
 }

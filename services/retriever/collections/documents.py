@@ -13,6 +13,7 @@ from markdown_it import MarkdownIt
 
 from proto.base import MAX_PASSAGE_CHARS
 from proto.collections import Document, FieldValue, FileFormat
+from proto.retrieve import ChunkerName
 from services.kit.text.cutting import window_chars
 from services.retriever.chunk import Chunk
 from services.retriever.collections.keys import CONTENT, DOCUMENT, FIELDS, FORMAT, NAMED, SOURCE, TITLE, URL
@@ -24,7 +25,7 @@ from services.retriever.pages import PageOptions, ProcessedPage, chunk_page
 
 # The beginning of a file's address.
 FILE_URL = "file:"
-CHUNKER = "paragraphs"
+CHUNKER: ChunkerName = "paragraphs"
 # Characters of a chunk; of English the encoders read 1,000, and vectors of longer texts are less precise.
 CHUNK_CHARS = 600
 # Of one document; more would be hours of an embedded encoder.

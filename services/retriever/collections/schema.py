@@ -5,6 +5,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from proto.collections import CreateCollection
+from proto.retrieve import ChunkerName
 from services.kit.encoder import Encoder
 from services.retriever.collections.documents import CHUNK_CHARS, CHUNKER
 from services.retriever.collections.errors import CollectionConflict
@@ -63,7 +64,7 @@ class Schema(BaseModel):
     version: int = VERSION
     encoders: dict[str, EncoderRecord]
     chunked: bool
-    chunker: str = CHUNKER
+    chunker: ChunkerName = CHUNKER
     chunk_chars: int = CHUNK_CHARS
     indexed_fields: dict[str, Literal["keyword", "integer", "float", "bool"]] = Field(default_factory=dict)
     shards: int = 1

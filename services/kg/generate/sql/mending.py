@@ -123,28 +123,24 @@ def measure_as_said(select: exp.Select, query: str, lexicon: Lexicon) -> None:
             column.set("this", exp.to_identifier(key))
 
 
-def sum_as_said(select: exp.Select, query: str, lexicon: Lexicon) -> None:
+def sum_as_said(select: exp.Select, query: str, functions: Mapping[str, Function], lexicon: Lexicon) -> None:
     """Add up the amount that the question says, where a statement counts rows: the most rotations, how many guests."""
     text, tables = normalise(query), tables_of(select)
     asked = _AMOUNT_OF.search(text) or HOW_MANY.search(text)
     counts = [one for one in select.find_all(exp.Count) if one.this.is_star and one.parent_select is select]
-    if asked is None or not counts or len(tables) != 1:
+    if asked is None or not counts or len(tables) != 1 or (function := functions.get(tables[0].name)) is None:
         return
-    # Minutes of lessons are no lessons.
+    # Minutes of lessons are no lessons, and the club's lane hires are no lanes.
     noun = asked[1] if asked.re is _AMOUNT_OF else asked[1].partition(" of ")[0]
+    rows = compiled(lexicon.rows(function)).search(text, asked.start(1))
+    if rows is not None and rows.start() < asked.start(1) + len(noun):
+        return
+    numeric = [key.name for key in function.keys if key.kind in NUMERIC and key.kind != "flag" and not key.entity]
     words = f"how many {noun.strip()}"
-    for function in lexicon.own.functions:
-        if table_name(function) != tables[0].name:
-            continue
-        # The club's lane hires are no lanes.
-        rows = compiled(lexicon.rows(function)).search(text, asked.start(1))
-        if rows is not None and rows.start() < asked.start(1) + len(noun):
-            continue
-        numeric = [key.name for key in function.keys if key.kind in NUMERIC and key.kind != "flag" and not key.entity]
-        said = [key for key in numeric if compiled(lexicon.plain(function.name, key)).search(words)]
-        if len(said) == 1:
-            for one in counts:
-                one.replace(exp.Sum(this=exp.column(said[0])))
+    said = [key for key in numeric if compiled(lexicon.plain(function.name, key)).search(words)]
+    if len(said) == 1:
+        for one in counts:
+            one.replace(exp.Sum(this=exp.column(said[0])))
 
 
 def rank_as_said(select: exp.Select, query: str) -> None:

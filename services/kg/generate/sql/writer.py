@@ -239,7 +239,7 @@ class SqlWriter:
                 ask_of_any_year(select, query)
                 ask_of_the_month(select, query)
             add_up(select, query, self._amounts(domain))
-            sum_as_said(select, query, lexicon)
+            sum_as_said(select, query, statement.functions, lexicon)
             measure_as_said(select, query, lexicon)
             rank_by_length(select, query, statement.functions)
             order_as_said(select, query, lexicon)

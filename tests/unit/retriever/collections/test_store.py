@@ -73,14 +73,17 @@ async def test_collections_of_others_are_left_alone(served: httpx.AsyncClient, s
     server.client.create_collection(
         "older", vectors_config={}, metadata={KEY: {"version": 0, "encoders": {}, "chunked": True}}
     )
+    newer = SCHEMA.model_dump() | {"chunker": "by-meaning"}
+    server.client.create_collection("newer", vectors_config={}, metadata={KEY: newer})
     listed = (await served.get("/collections")).json()["collections"]
-    assert not {"theirs", "older"} & {item["name"] for item in listed}
+    assert not {"theirs", "older", "newer"} & {item["name"] for item in listed}
     for method in ("GET", "PUT", "DELETE"):
         reply = await served.request(method, "/collections/theirs", json={} if method == "PUT" else None)
         assert reply.status_code == 409
         assert "not made by this service" in reply.json()["detail"]
     assert server.client.collection_exists("theirs")
     assert "index again" in (await served.get("/collections/older")).json()["detail"]
+    assert "cannot read" in (await served.get("/collections/newer")).json()["detail"]
     assert (await served.delete("/collections/older")).status_code == 204
 
 
