@@ -109,7 +109,7 @@ class CsvTable:
         return [
             column
             for column in self.columns
-            if (column.code or (column.type == "text" and column.numbered))
+            if (column.code or column.plated or (column.type == "text" and column.numbered))
             and column.unique
             and column.filled > SHARED * self.rows
             and min(map(len, column.values)) > 2

@@ -186,11 +186,12 @@ def _label(table: CsvTable) -> Column | None:
                 return column
     # A column called a name, a title or as the table.
     called = (one for one in different if one.name == table.name or one.name.split("_")[-1] in NAMES)
-    # Things without a name have that of their key: order 1005, invoice 2024-17.
+    # Things without a name have that of their key: order 1005, invoice 2024-17, coach C14, whatever its plate.
     key = _single_key(table)
     telling = next((one for one in texts if _tells_apart(one, table)), None)
-    if key is not None and key.code and telling is not None and table.rows < MIN_TELLING and not _of_words(telling):
-        telling = None
+    if key is not None and key.code and telling is not None:
+        is_weak = table.rows < MIN_TELLING and not _of_words(telling)
+        telling = None if telling.plated or is_weak else telling
     return next(called, None) or telling or _called_by_key(table)
 
 

@@ -112,3 +112,14 @@ def test_a_table_that_tells_more_of_rows_joins_them_by_its_key(
     takings = [list(header), *map(list, zip(*cells, strict=True))]
     keys = keys_of(tmp_path, "get_taking", performances=performances, takings=takings)
     assert ("kind" in keys.get("performance", {})) == is_joined
+
+
+def test_vehicles_are_called_by_their_codes_and_not_by_their_plates(tmp_path: Path) -> None:
+    vans = [["fleet_no", "reg", "make"], ["V01", "YK12 HNB", "Ford"], ["V02", "FD09 AVU", "Fiat"]]
+    rows = [*vans, *([f"V{number}", f"NL{number} VED", "Ford"] for number in range(10, 30))]
+    trips = [["trip_no", "fleet_no"], *([f"T{number}", f"V{number}"] for number in range(10, 30))]
+    keys = keys_of(tmp_path, "get_van", vans=rows, trips=trips)
+    assert keys["fleet_no"]["kind"] == "van"
+    assert keys["reg"] == {}
+    kind = yaml.safe_load((tmp_path / "domains" / "own" / "domain.yaml").read_text("utf-8"))["kinds"]["van"]
+    assert (kind["name"], "reg" in kind["also"]) == ("fleet_no", True)

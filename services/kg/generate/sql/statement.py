@@ -10,6 +10,7 @@ from sqlglot import exp
 from services.kg.comparisons import Comparison, comparisons, is_negated, place_of, tables_of
 from services.kg.days import AROUND_DAYS, NOW, difference, write_days
 from services.kg.errors import ParseError
+from services.kg.generate.rules.inflection import singular
 from services.kg.generate.rules.roles import subject_of
 from services.kg.generate.sql.tables import (
     Tables,
@@ -46,7 +47,12 @@ class Statement:
         add_up_truths(tree)
         lead_by_role(tree, self.functions)
         count_in_hours(tree, self.functions)
-        for select in list(tree.find_all(exp.Select)):
+        _among_several(tree)
+        selects = list(tree.find_all(exp.Select))
+        # All tables first: what a column is, those around it decide as well.
+        for select in selects:
+            self._name_tables(select)
+        for select in selects:
             self._resolve(select)
         for one in list(tree.find_all(exp.Sub)):
             # Days are texts, of which a database would take the years.
@@ -126,22 +132,24 @@ class Statement:
         """Whether it computes a number over rows."""
         return any(isinstance(one, exp.AggFunc) for one in self.outputs)
 
-    def _resolve(self, select: exp.Select) -> None:
-        """Write tables and columns as the domain names them."""
-        for one in [one for one in select.find_all(exp.EQ) if isinstance(one.expression, exp.Subquery)]:
-            # "= (SELECT ...)" may find several.
-            inner = one.expression.this
-            if isinstance(inner, exp.Select) and not any(each.find(exp.AggFunc) for each in inner.expressions):
-                one.replace(exp.In(this=one.this.copy(), query=one.expression.copy()))
+    def _name_tables(self, select: exp.Select) -> None:
+        """Write tables as the domain names them, and columns in small letters."""
         tables, columns = tables_of(select), columns_of(select)
+        if not tables:
+            raise ParseError("it is over no table")
         for column in columns:
             column.set("this", exp.to_identifier(column.name.lower()))
-        here: dict[str, Function] = {}
         for table in tables:
-            here[table.alias_or_name.lower()] = function = self._function_of(table, columns)
-            table.set("this", exp.to_identifier(table_name(function)))
-        if not here:
-            raise ParseError("it is over no table")
+            called, name = table.name.lower(), table_name(self._function_of(table, columns))
+            table.set("this", exp.to_identifier(name))
+            for column in select.find_all(exp.Column) if not table.alias else ():
+                if column.table.lower() == called:
+                    column.set("table", exp.to_identifier(name))
+
+    def _resolve(self, select: exp.Select) -> None:
+        """Write columns as the domain names them."""
+        tables, columns = tables_of(select), columns_of(select)
+        here = {table.alias_or_name.lower(): self.functions[table.name] for table in tables}
         for column in columns:
             if column.table and column.table.lower() not in here and self.place_of(column) is None:
                 column.set("table", None)
@@ -170,7 +178,8 @@ class Statement:
 
     def _function_of(self, table: exp.Table, columns: Sequence[exp.Column]) -> Function:
         """The function of a table; the only one with the columns where there is no such table, as an example's."""
-        function = self.functions.get(table.name.lower())
+        name = table.name.lower()
+        function = self.functions.get(name) or self.functions.get(singular(name))
         if function is None:
             names = {one.name for one in columns} - {"name"}
             having = [one for one in self.functions.values() if names <= one.exact_keys.keys()]
@@ -293,6 +302,14 @@ def one_value(value: exp.Expr) -> exp.Expr:
 def _is_of(function: Function, part: exp.Expr) -> bool:
     """Whether all columns of a part of a statement are called as the function's keys are."""
     return all(column.name in function.exact_keys for column in part.find_all(exp.Column))
+
+
+def _among_several(tree: exp.Expr) -> None:
+    """Compare with all that a SELECT finds, which `= (SELECT ...)` does with the first alone."""
+    for one in [one for one in tree.find_all(exp.EQ) if isinstance(one.expression, exp.Subquery)]:
+        inner = one.expression.this
+        if isinstance(inner, exp.Select) and not any(each.find(exp.AggFunc) for each in inner.expressions):
+            one.replace(exp.In(this=one.this, query=one.expression))
 
 
 def _without_truths(tree: exp.Query) -> None:
