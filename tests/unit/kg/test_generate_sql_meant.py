@@ -41,6 +41,7 @@ SEEN = ["Pia Stoll", "Ned Harrow", "Una Brand", "Cal Dorne"]
 MINUTES = "SELECT COUNT(*) FROM lesson WHERE instructor = 'Ruth Amble'"
 LONG_OUT = "SELECT COUNT(*) FROM loan WHERE JULIANDAY(returned_on) - JULIANDAY(loan_date) > 20"
 NEXT_LOAN = "SELECT loan_no FROM loan WHERE due_date >= '2025-06-15' ORDER BY due_date LIMIT 1"
+NEXT_IN_A_YEAR = NEXT_LOAN.replace(">= '2025-06-15'", "BETWEEN '2025-06-15' AND '2026-06-14'")
 DUE_BEFORE = "SELECT loan_no FROM loan WHERE due_date >= '2025-06-15' AND due_date < '{}'"
 FAILED = "SELECT exam_reference FROM exam WHERE hall = 'Northgate' AND result = 'fail'"
 MOST_LESSONS = "SELECT trainee FROM lesson GROUP BY trainee ORDER BY COUNT(*) DESC LIMIT 1"
@@ -103,6 +104,8 @@ async def result_of(graph: tuple[Executor, NameIndex], query: str, reply: str, d
         ("which loans are overdue?", OVERDUE, ["L-2"]),
         ("which loan is overdue today?", OVERDUE, ["L-2"]),
         ("which loan has to come back next?", NEXT_LOAN, ["L-3"]),
+        ("which loan has to come back next?", NEXT_IN_A_YEAR, ["L-3"]),
+        ("which loan is next to come back?", NEXT_IN_A_YEAR.replace("due_date LIMIT", "loan_no LIMIT"), None),
         ("which loan is the next to come back?", "SELECT loan_no FROM loan ORDER BY due_date LIMIT 1", ["L-3"]),
         ("whose loan is next?", "SELECT trainee FROM loan WHERE NOT due_date IS NULL ORDER BY due_date LIMIT 1", CAL),
         ("which loan was due first?", "SELECT loan_no FROM loan ORDER BY due_date LIMIT 1", ["L-4"]),

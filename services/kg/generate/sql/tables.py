@@ -26,6 +26,9 @@ class Tables:
         for one in self._names(name, other or self.function):
             if (key := self.function.exact_keys.get(one)) is not None:
                 return key
+        if other is None and self.functions.get(name) is self.function and (subject := subject_of(self.function)).entity:
+            # What a table's rows are called, whatever else begins so: `SELECT staff FROM staff`.
+            return subject
         # The quantity of a stock is its quantity_in_stock, whatever else has one; else the model of a driver is that of
         # the van, where a driver has nothing else with one. A tenant is neither tenant_count nor charged_to_tenant.
         telling = [key for key in self.function.keys if key.kind == "text" or name not in self.functions]

@@ -42,6 +42,7 @@ from services.kg.generate.sql.mending import (
     rank_by_length,
     sum_as_said,
     without_unsaid_days,
+    without_unsaid_end,
 )
 from services.kg.generate.sql.prompt import SqlPrompt
 from services.kg.generate.sql.refusals import UNSAID_FLAG, asks_no_flag, doubts
@@ -238,6 +239,7 @@ class SqlWriter:
             if said_then is None:
                 ask_of_any_year(select, query)
                 ask_of_the_month(select, query)
+                without_unsaid_end(select, statement.has_days)
             add_up(select, query, self._amounts(domain))
             sum_as_said(select, query, statement.functions, lexicon)
             measure_as_said(select, query, lexicon)
