@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from lab.evaluator.score import Estimate
     from lab.evaluator.store import Judgement, Prediction
 
-FITTED = Path("services/gateway/data/confidence")
 REPORT = Path("out/calibration/report")
 ABLATION = "ablation.md"
 # Columns of what a fit earns.
@@ -52,7 +51,10 @@ def calibrate(
         str, typer.Option(help="Whose answers these are: MODEL, or MODEL+ADAPTER; by default what the runs say.")
     ] = "",
     to: Annotated[
-        Path | None, typer.Option("--out", help="File to write; by default where the gateway looks for it.")
+        Path | None,
+        typer.Option(
+            "--out", help="File to write; by default one in CRAGMESH_CONFIDENCE_DIR, which takes effect at once."
+        ),
     ] = None,
     compared: Annotated[
         list[Path],
@@ -99,7 +101,7 @@ def _made_up(
         say("when all shares are there: cragmesh eval merge SHARES --out RUN, and cragmesh calibrate RUN", "dim")
         write(str(target.run))
         return
-    file = to or project_root() / settings.confidence_dir / f"{target.generator}.json"
+    file = to or _watched(target.generator)
     content = _own([target.run], target.generator, file, [], report or target.folder / "report", [], ablate=ablate)
     if not content:
         return
@@ -109,6 +111,14 @@ def _made_up(
     if why_not := evaluation.evaluate(made_up.in_effect(target, digest_of(content))):
         fail(f"the gateway at {target.url} does not weigh answers by {file}: {why_not}", PROBLEM)
     say(f"in effect: {target.url} weighs the answers of {target.generator} by it", "green")
+
+
+def _watched(generator: str) -> Path:
+    """The file of a generator's confidence that a gateway on this machine takes within seconds."""
+    from services.cli import eval as evaluation
+
+    settings, _ = evaluation.evaluator_settings()
+    return project_root() / settings.confidence_dir / f"{generator.rpartition('/')[2]}.json"
 
 
 def _own(
@@ -162,7 +172,7 @@ def _own(
             for other, less in others
         )
         show_table(heads, differences, caption="by halves, 95 %")
-    content = _install(fitted, data, folders, generator, to or FITTED / f"{generator.rpartition('/')[2]}.json")
+    content = _install(fitted, data, folders, generator, to or _watched(generator))
     _draw(fitted, data, report)
     return content
 
@@ -192,7 +202,7 @@ def _generic(folders: Sequence[Path], to: Path | None, report: Path, apply_to: S
     rows += [("all of these", folder.name, *_numbers(earned)) for folder, earned in elsewhere]
     show_table(("fitted on", "reported on", *EARNED), rows)
     _show_cautions(fitted, data)
-    _install(fitted, data, folders, GENERIC, to or FITTED / f"{GENERIC}.json", generators=len(runs))
+    _install(fitted, data, folders, GENERIC, to or _watched(GENERIC), generators=len(runs))
     _draw(fitted, data, report)
 
 

@@ -20,9 +20,10 @@ from services.kg.language.tree import Aggregate, Literal_, Nothing, Slice, Sql, 
 from services.kg.outcome import OF_SELECT, Outcome, Scalar
 from services.kg.rows import Rows, view_of
 from services.kg.scope import Findings
-from services.kg.selects import parse_select, selection_of
+from services.kg.selects import selection_of
 from services.kg.store.engine import deadline, is_interrupted
 from services.kg.store.tables import stated_total
+from services.kg.syntax import parse_select
 from services.kg.values import combined, scalar
 
 # Rows that tie with the last one shown: so many are named.

@@ -6,70 +6,35 @@ The database runs the parser's tree of it over the functions' views and never it
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-import sqlglot
 from sqlalchemy import TextualSelect
 from sqlglot import exp
-from sqlglot.errors import SqlglotError
 
 from services.kg.comparisons import comparisons, place_of, tables_of
-from services.kg.days import read_differences, words_of
+from services.kg.days import words_of
 from services.kg.definition.folder import BrokenPart
 from services.kg.definition.views import PLAIN, Sources, check, select_of, tree_of
 from services.kg.errors import ParseError
 from services.kg.language.catalogue import NUMERIC, Domain, Function, Key
 from services.kg.language.tree import Aggregate
+from services.kg.syntax import expand_aliases, first_of
 from services.kg.verbalize import AGGREGATES
 from services.kit.text.vocabulary import ORDINALS
 
-MAX_CHARS = 600
 MAX_TABLES = 6
 # Texts that are joined grow with each SELECT around another.
 MAX_JOINED = 4
 FLAGS = ("yes", "no")
+# More rows than there are; databases take no larger number.
+MAX_LIMIT = 2**31 - 1
 # Those that a SELECT may call.
 FUNCTIONS = (*PLAIN, exp.DateDiff)
 _AGGREGATES: Mapping[type[exp.Expr], Aggregate] = {exp.Sum: "sum", exp.Avg: "avg", exp.Max: "max", exp.Min: "min"}
 _SINGLE: tuple[type[exp.Expr], ...] = (exp.Count, *_AGGREGATES)
 
 
-def columns_of(select: exp.Select) -> list[exp.Column]:
-    """The columns of a SELECT, without those of another one within it."""
-    return [one for one in list(select.find_all(exp.Column)) if one.find_ancestor(exp.Select) is select]
-
-
-def expand_aliases(select: exp.Select) -> None:
-    """Put what is computed in place of its name where a SELECT sorts or narrows its groups by it."""
-    computed = {one.alias.lower(): one.this for one in select.expressions if isinstance(one, exp.Alias)}
-    for column in columns_of(select):
-        value = computed.get(column.name.lower()) if not column.table else None
-        if value is not None and column.find_ancestor(exp.Order, exp.Having) is not None:
-            column.replace(value.copy())
-
-
 def table_name(function: Function) -> str:
     """A function's name as a table: `van` of `get_van`."""
     return function.name.removeprefix("get_")
-
-
-def parse_select(sql: str) -> exp.Query:
-    """The tree of one SELECT, or of a UNION.
-
-    Raises:
-        ParseError: the text is something else, or too long.
-    """
-    if len(sql) > MAX_CHARS:
-        raise ParseError(f"a SELECT has at most {MAX_CHARS} characters")
-    try:
-        tree = sqlglot.parse_one(sql, read="sqlite")
-    except (SqlglotError, RecursionError) as error:
-        raise ParseError(str(error).partition("\n")[0]) from error
-    if not isinstance(tree, exp.Query) or isinstance(tree, exp.Subquery):
-        raise ParseError("it is no SELECT")
-    read_differences(tree)
-    for like in [one for one in tree.find_all(exp.Like) if one.args.get("negate")]:
-        like.set("negate", None)
-        like.replace(exp.Not(this=like.copy()))
-    return tree
 
 
 def selection_of(tree: exp.Query, domain: Domain, tomorrow: str = "") -> "Selection":
@@ -87,6 +52,8 @@ def selection_of(tree: exp.Query, domain: Domain, tomorrow: str = "") -> "Select
     names = {table.name for table in tables}
     if unknown := sorted(names - functions.keys()):
         raise ParseError(f"there is no table {unknown[0]}; there are {', '.join(functions)}")
+    if any(value for table in tables for name, value in table.args.items() if name not in ("this", "alias")):
+        raise ParseError("a SELECT is over tables by their names alone")
     if not 0 < len(tables) <= MAX_TABLES:
         raise ParseError(f"a SELECT is over 1 to {MAX_TABLES} tables")
     if len(list(tree.find_all(exp.DPipe))) > MAX_JOINED:
@@ -100,6 +67,9 @@ def selection_of(tree: exp.Query, domain: Domain, tomorrow: str = "") -> "Select
             # SQLite reads a name in quotes that it does not know as a text.
             if place_of(column, functions) is None:
                 raise ParseError(f"there is no {column.name} to narrow groups by")
+    for ordered in tree.find_all(exp.Ordered):
+        # What is unknown is neither the least nor the first.
+        ordered.set("nulls_first", False)
     selection = Selection(tree, functions)
     timed = {one.function.name for one in selection.comparisons if one.key.name == one.function.event}
     try:
@@ -154,8 +124,7 @@ class Selection:
         self.aggregate: Aggregate | None = None  # of the last key that is shown; of all rows
         self.once = ""  # what is counted once, in words: of COUNT(DISTINCT ...)
         self.ranked = ""  # by what its LIMIT takes rows, in words: second highest price
-        found = tree.find(exp.Select)
-        assert found is not None  # noqa: S101 - a query has one
+        found = first_of(tree)
         self._select, self._functions = found, functions
         self._tables = tables_of(found)
         if not self._tables:
@@ -190,7 +159,7 @@ class Selection:
             ParseError: a sum or an average is of no number.
         """
         first, keys = self._first, tuple(self._keys.values())
-        if self.aggregate in ("sum", "avg") and keys[0].kind not in NUMERIC:
+        if self.aggregate in ("sum", "avg") and keys[0].kind not in NUMERIC - {"flag"}:
             raise ParseError(f"{keys[0].name} is no number")
         own = [key.name for key in keys if key.name in (self._group or first.subject)]
         self.function = Function(
@@ -247,7 +216,7 @@ class Selection:
         if limit is not None:
             if not isinstance(limit.expression, exp.Literal) or not str(limit.expression.this).isdigit():
                 raise ParseError("a LIMIT is a number")
-            self.limit = int(str(limit.expression.this))
+            self.limit = min(int(str(limit.expression.this)), MAX_LIMIT)
             self.ranked = self._rank(ordered[0]) if ordered else ""
         if select.args.get("offset") or (
             select.args.get("distinct") and any(one.this not in self._values.values() for one in ordered)
@@ -272,23 +241,26 @@ class Selection:
     def _aggregated(self, value: exp.Expr) -> list[exp.Expr]:
         """What is counted, summed or averaged, in place of the number."""
         select, inner = self._select, value.this
+        if select.args.get("offset"):
+            raise ParseError("a number over all rows has no OFFSET")
         select.set("order", None)
         select.set("limit", None)
+        if isinstance(inner, exp.Distinct):
+            select.set("distinct", exp.Distinct())
+            self._is_plain = False
         if isinstance(value, exp.Count):
             self.aggregate = "len"
             if isinstance(inner, exp.Distinct):
-                select.set("distinct", exp.Distinct())
-                self._is_plain = False
                 self.once = " and ".join(self._key_of(one).words for one in inner.expressions)
                 # What is unknown is none of them.
                 for one in inner.expressions:
                     select.where(one.copy().is_(exp.null()).not_(), copy=False)
                 return list(inner.expressions)
-            if isinstance(inner, exp.Column):
+            if not isinstance(inner, exp.Star | exp.Literal):
                 select.where(inner.copy().is_(exp.null()).not_(), copy=False)
             return [self._own(name) for name in self._first.default or self._first.subject]
         self.aggregate = _AGGREGATES[type(value)]
-        return [inner]
+        return list(inner.expressions) if isinstance(inner, exp.Distinct) else [inner]
 
     def _expanded(self, item: exp.Expr) -> Sequence[exp.Expr]:
         """An output; the first table's default keys for *."""

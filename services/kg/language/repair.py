@@ -67,7 +67,7 @@ def is_sql(text: str) -> bool:
 def _selects(text: str) -> Iterable[str]:
     """Statements as somebody lays SQL out: a line begins one where it can be no part of the one before."""
     statement = ""
-    for line in filter(str.strip, text.splitlines()):
+    for line in filter(str.strip, text.split("\n")):
         begins = is_sql(line) or _starts_statement(line, 0)
         if statement.rstrip().endswith(";") or (begins and not _is_open(statement)):
             yield statement

@@ -11,10 +11,10 @@ from services.kg.generate.rules.lexicon import Lexicon
 from services.kg.language.catalogue import Key
 from services.kg.language.repair import is_sql
 from services.kg.outcome import Outcome, Scalar
-from services.kg.selects import parse_select
 from services.kg.settle.facts import is_harmless
 from services.kg.settle.rules import MAX_LIST
 from services.kg.settle.wording import AMOUNT, AUXILIARY, NEGATED
+from services.kg.syntax import parse_select
 from services.kg.verbalize import key_of, value_text
 
 # The group of the most rows, in a program.

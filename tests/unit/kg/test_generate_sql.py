@@ -26,8 +26,8 @@ from services.kg.generate.sql.linking import linked_values, links_text
 from services.kg.generate.sql.statement import Statement
 from services.kg.generate.sql.times import SaidTime, with_left_out_time
 from services.kg.generate.sql.writer import SqlWriter, beginnings
-from services.kg.selects import MAX_CHARS, parse_select
 from services.kg.settle import settle
+from services.kg.syntax import MAX_CHARS, parse_select
 from services.kg.verbalize import verbalize
 from services.kit.budget import Budget
 from services.kit.client import ServiceClient, http_client
@@ -97,6 +97,17 @@ def test_a_select_is_a_program(executor: Executor, sql: str, values: Any) -> Non
         "SELECT 1",
         "SELECT a.country FROM author a, book b",
         "SELECT a.country FROM author a JOIN book b ON a.born > b.price",
+        "SELECT COUNT(*) FROM (loan JOIN book ON loan.book = book.title AND book.genre = 'Essay')",
+        "SELECT COUNT(*) FROM book LIMIT 1 OFFSET 1",
+        "SELECT COUNT(*) FROM book WHERE in_print + 0 = 1",
+        "SELECT COUNT(*) FROM book WHERE COALESCE(in_print, 0) = 1",
+        "SELECT FROM book GROUP BY title",
+        "SELECT title FROM book WHERE author NOT IN (SELECT FROM author)",
+        "SELECT title FROM book QUALIFY 1",
+        "SELECT title FROM book UNION (SELECT name FROM author ORDER BY born LIMIT 1)",
+        "SELECT title FROM book EXCEPT (SELECT name FROM author UNION SELECT book FROM loan)",
+        "SELECT title FROM book WHERE 'a\u2028SELECT AVG(price) FROM book -- ' <> title",
+        "SELECT title FROM book WHERE '\ud800' <> title",
         "I think it is The Long Way.",
         "SELECT" + " title," * MAX_CHARS,
         "SELECT " + "(" * 290 + "title" + ")" * 290 + " FROM book",

@@ -18,8 +18,8 @@ from services.kg.load import load
 from services.kg.load.errors import BadMapping, LoadError
 from services.kg.load.files import header, records
 from services.kg.outcome import Outcome
-from services.kg.selects import parse_select
 from services.kg.store.engine import open_store
+from services.kg.syntax import parse_select
 from services.kg.verbalize import grouped
 from tests.unit.kg.test_general import NOW, DraftedDomain, drafted
 

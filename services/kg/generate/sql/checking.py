@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from services.kg.errors import ParseError
 from services.kg.generate.base import as_data, chat
 from services.kg.generate.ground import WEAK_WORDS
 from services.kg.generate.rules.inflection import inflections
@@ -18,8 +19,8 @@ from services.kg.language.catalogue import Catalogue, Domain, Function, Key
 from services.kg.language.parse import parse_each
 from services.kg.language.tree import Call, Query
 from services.kg.outcome import Scalar
-from services.kg.selects import parse_select
 from services.kg.store.names import normalise
+from services.kg.syntax import parse_select
 from services.kit.llm import LLM, Completion, Constraint
 from services.kit.untrusted import one_line
 
@@ -79,7 +80,10 @@ def look_up(program: str, domain: Domain) -> LookUp | None:
     tree = None if "\n" in program else parse_select(program)
     if not isinstance(tree, exp.Select) or any(tree.args.get(one) for one in ("order", "group", "limit")):
         return None
-    statement = Statement(tree, domain)
+    try:
+        statement = Statement(tree, domain)
+    except ParseError:
+        return None
     outputs = statement.outputs
     if len(outputs) == 1 and isinstance(outputs[0], exp.Sum | exp.Avg | exp.Max | exp.Min):
         outputs = [outputs[0].this]

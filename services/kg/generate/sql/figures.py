@@ -49,15 +49,19 @@ def unsaid(select: exp.Select, query: str, days: Collection[str] = ()) -> str:
     Args:
         days: that it says in other words.
     """
-    where = select.find(exp.Where)
-    found = _unsaid(where, query.lower()) if where is not None else ()
+    parts = list(select.find_all(exp.Where, exp.Having))
+    parts += [one.args["on"] for one in select.find_all(exp.Join) if one.args.get("on") is not None]
+    found = (one for part in parts for one in _unsaid(part, query.lower()))
     return next((one for one in found if one not in days), "")
 
 
-def _unsaid(where: exp.Where, query: str) -> Iterator[str]:
+def _unsaid(part: exp.Expr, query: str) -> Iterator[str]:
     figures = numbers_of(query) | set(_in_other_units(query))
+    if isinstance(part, exp.Having):
+        # "More than one" is two or more; both, and again, are two.
+        figures |= {2.0, *(figure + 1 for figure in figures)}
     months = months_of(query)
-    for literal in where.find_all(exp.Literal):
+    for literal in part.find_all(exp.Literal):
         if literal.is_string and (of_year := ANY_YEAR.fullmatch(str(literal.this))):
             if int(of_year[1]) not in months | figures or (of_year[2] and int(of_year[2]) not in figures):
                 yield of_year[0]

@@ -93,7 +93,7 @@ def doubts(
         (_tells_of_another(statement, query), "what another one has"),
         (_tells_no_reason(statement, query), "no reason for why"),
         (_leaves_out_never(statement, query), "without the never that is said"),
-        (_subtracts_texts(statement), "texts that are subtracted"),
+        (_subtracts_texts(statement), "texts that are computed with"),
     )
     yield from (reason for is_so, reason in reasons if is_so)
 
@@ -178,8 +178,11 @@ def _counts_before(statement: Statement, values: Values) -> bool:
 
 
 def _subtracts_texts(statement: Statement) -> bool:
-    """Whether it subtracts what is no number: a database takes the hours of times and the years of days."""
-    sides = (one_value(side) for one in statement.tree.find_all(exp.Sub) for side in (one.left, one.right))
+    """Whether it computes with what is no number: a database takes the hours of times and the years of days."""
+    computed = statement.tree.find_all(exp.Add, exp.Sub, exp.Mul, exp.Div)
+    sides = [one_value(side) for one in computed for side in (one.left, one.right)]
+    if any(isinstance(side, exp.CurrentDate | exp.CurrentTimestamp) or side.is_string for side in sides):
+        return True
     places = (statement.place_of(side) for side in sides if isinstance(side, exp.Column))
     return any(place is not None and place[1].kind not in NUMERIC for place in places)
 

@@ -1,6 +1,5 @@
 """A model's SELECT over a domain's functions, with the domain's names for tables, columns and values."""
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from itertools import permutations
@@ -21,14 +20,10 @@ from services.kg.generate.sql.tables import (
     role_of,
     shared_roles_of,
 )
-from services.kg.language.catalogue import NUMERIC, Domain, Function, Key
-from services.kg.load.errors import BadRow
-from services.kg.load.values import truth
-from services.kg.selects import FLAGS, columns_of, expand_aliases, selection_of, table_name
-
-_PART_OF_DATE = re.compile(r"\d{4}(?:-\d{2})?")
-# Sorts behind every day of a year or month.
-_AFTER_ALL = "-99"
+from services.kg.generate.sql.typed import type_comparison, type_flag
+from services.kg.language.catalogue import Domain, Function, Key
+from services.kg.selects import FLAGS, selection_of, table_name
+from services.kg.syntax import columns_of, expand_aliases, first_of
 
 
 class Statement:
@@ -62,11 +57,11 @@ class Statement:
     @property
     def sides(self) -> list[exp.Select]:
         """The SELECT, or those that a UNION joins."""
-        sides, tree = list[exp.Expr](), self.tree
+        sides, tree = list[exp.Select](), self.tree
         while isinstance(tree, exp.SetOperation):
-            sides.insert(0, tree.right)
-            tree = tree.left
-        return [one for one in (tree, *sides) if isinstance(one, exp.Select)]
+            sides.insert(0, tree.expression)
+            tree = tree.this
+        return [first_of(tree), *sides]
 
     def sql(self, today: date) -> str:
         """The statement as the database is to run it.
@@ -78,8 +73,20 @@ class Statement:
         self._type()
         selection_of(self.tree, self.domain)
         # Each count of "how many in A, how many in B" is told apart.
-        trees = self.sides if all(one.find(exp.AggFunc) for one in self.sides) else [self.tree]
+        trees = self.sides if self._is_of_counts else [self.tree]
         return "\n".join(one.sql("sqlite", comments=False) for one in trees)
+
+    @property
+    def _is_of_counts(self) -> bool:
+        """Whether it is one number beside another, each over all rows of its own."""
+        joints, tree = list[exp.SetOperation](), self.tree
+        while isinstance(tree, exp.SetOperation):
+            joints.append(tree)
+            tree = tree.this
+        is_plain = all(
+            type(one) is exp.Union and not one.args.get("order") and not one.args.get("limit") for one in joints
+        )
+        return is_plain and all(_tells_a_number(one) for one in self.sides)
 
     def comparisons(self) -> Iterator[Comparison]:
         """See `comparisons.comparisons`."""
@@ -109,8 +116,7 @@ class Statement:
     @property
     def outputs(self) -> list[exp.Expr]:
         """What the first SELECT tells, without aliases."""
-        first = self.tree.find(exp.Select)
-        return [one.this if isinstance(one, exp.Alias) else one for one in first.expressions] if first else []
+        return [one.unalias() for one in self.sides[0].expressions]
 
     @property
     def only_place(self) -> tuple[Function, Key] | None:
@@ -273,12 +279,11 @@ class Statement:
     def _type(self) -> None:
         """Compare as the columns have their values: texts in any case, flags as yes and no, parts of days as days."""
         for one in list(self.comparisons()):
-            _typed(one)
+            type_comparison(one)
         for column in list(self.tree.find_all(exp.Column)):
             place = self.place_of(column)
-            is_bare = isinstance(column.parent, exp.Where | exp.And | exp.Or | exp.Not | exp.Paren)
-            if place is not None and place[1].kind == "flag" and is_bare:
-                column.replace(exp.EQ(this=column.copy(), expression=exp.Literal.string(FLAGS[0])))
+            if place is not None and place[1].kind == "flag":
+                type_flag(column)
         for beside in list(self.tree.find_all(exp.In)):
             # No value is beside an unknown one NOT IN anything.
             inner = beside.args.get("query")
@@ -316,10 +321,16 @@ def _without_truths(tree: exp.Query) -> None:
     """Compare flags with yes and no where a statement has TRUE and FALSE."""
     for node in list(tree.find_all(exp.Boolean)):
         compared = node.parent
-        if isinstance(compared, exp.EQ | exp.NEQ | exp.Is):
+        if isinstance(compared, exp.EQ | exp.NEQ | exp.Is | exp.In):
             node.replace(exp.Literal.string(FLAGS[not node.this]))
         if isinstance(compared, exp.Is):
             compared.replace(exp.EQ(this=compared.this, expression=compared.expression))
+
+
+def _tells_a_number(select: exp.Select) -> bool:
+    return not select.args.get("group") and any(
+        one.find_ancestor(exp.Select) is select for item in select.expressions for one in item.find_all(exp.AggFunc)
+    )
 
 
 def _counts_rows(select: exp.Select) -> bool:
@@ -350,42 +361,3 @@ def drop(condition: exp.Expr) -> None:
         both.replace(both.right if both.left is condition else both.left)
     elif isinstance(both, exp.Where):
         both.pop()
-
-
-def _within(one: Comparison) -> exp.Expr:
-    """That a day is of one of the years, months or days, or is not where the comparison says so."""
-    patterns = [f"{text}-%" if _PART_OF_DATE.fullmatch(text) else text for text in one.texts]
-    likes = [exp.Like(this=one.node.this.copy(), expression=exp.Literal.string(pattern)) for pattern in patterns]
-    within = exp.paren(exp.or_(*likes)) if len(likes) > 1 else likes[0]
-    return exp.Not(this=within) if isinstance(one.node, exp.NEQ) else within
-
-
-def _typed(one: Comparison) -> None:
-    kind, node = one.key.kind, one.node
-    for literal in one.literals:
-        text = str(literal.this)
-        if kind == "flag":
-            try:
-                literal.replace(exp.Literal.string(FLAGS[not truth(text)]))
-            except BadRow:
-                raise ParseError(f"{one.key.name} has no such values") from None
-        elif kind == "date":
-            if _PART_OF_DATE.fullmatch(text):
-                if isinstance(node, exp.EQ | exp.NEQ | exp.In):
-                    node.replace(_within(one))
-                    return
-                if isinstance(node, exp.GT | exp.LTE) or literal is node.args.get("high"):
-                    literal.replace(exp.Literal.string(text + _AFTER_ALL))
-                else:
-                    literal.replace(exp.Literal.string(text))
-        elif kind in NUMERIC and literal.is_string and not isinstance(node, exp.Like):
-            try:
-                literal.replace(exp.Literal.number(str(float(text)).removesuffix(".0")))
-            except ValueError:
-                raise ParseError(f"{one.key.name} has no such values") from None
-    # In PostgreSQL LIKE looks at case too.
-    is_text = kind == "text" and isinstance(node, exp.EQ | exp.NEQ | exp.In | exp.Like)
-    if is_text and all(literal.is_string for literal in one.literals):
-        for value in (node.this, *one.literals):
-            if not isinstance(value, exp.Lower) and not isinstance(value.parent, exp.Lower):
-                value.replace(exp.Lower(this=value.copy()))

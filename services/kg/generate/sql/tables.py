@@ -8,7 +8,7 @@ from sqlglot import exp
 from services.kg.comparisons import tables_of
 from services.kg.generate.rules.roles import subject_of
 from services.kg.language.catalogue import Function, Key
-from services.kg.selects import columns_of
+from services.kg.syntax import columns_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,8 @@ class Tables:
         for one in self._names(name, other or self.function):
             if (key := self.function.exact_keys.get(one)) is not None:
                 return key
-        if other is None and self.functions.get(name) is self.function and (subject := subject_of(self.function)).entity:
+        subject = subject_of(self.function)
+        if other is None and subject.entity and self.functions.get(name) is self.function:
             # What a table's rows are called, whatever else begins so: `SELECT staff FROM staff`.
             return subject
         # The quantity of a stock is its quantity_in_stock, whatever else has one; else the model of a driver is that of

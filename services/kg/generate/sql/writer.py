@@ -57,7 +57,7 @@ from services.kg.generate.sql.times import (
     today_as_now,
 )
 from services.kg.language.catalogue import NUMERIC, Catalogue
-from services.kg.selects import parse_select
+from services.kg.syntax import parse_select
 from services.kit.budget import Budget
 from services.kit.llm import LLM, Completion, Constraint, Message
 from services.kit.telemetry import log

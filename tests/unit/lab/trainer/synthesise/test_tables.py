@@ -12,7 +12,7 @@ from services.kg.entities import NameIndex
 from services.kg.execute import Executor
 from services.kg.generate.sql.statement import Statement
 from services.kg.generate.sql.writer import ONE_LINE
-from services.kg.selects import parse_select
+from services.kg.syntax import parse_select
 
 ORGANISATIONS = tables.organisations()
 
