@@ -93,7 +93,7 @@ def doubts(
         (_tells_of_another(statement, query), "what another one has"),
         (_tells_no_reason(statement, query), "no reason for why"),
         (_leaves_out_never(statement, query), "without the never that is said"),
-        (_subtracts_texts(statement), "texts that are computed with"),
+        (_computes_with_texts(statement), "texts that are computed with"),
     )
     yield from (reason for is_so, reason in reasons if is_so)
 
@@ -177,7 +177,7 @@ def _counts_before(statement: Statement, values: Values) -> bool:
     return False
 
 
-def _subtracts_texts(statement: Statement) -> bool:
+def _computes_with_texts(statement: Statement) -> bool:
     """Whether it computes with what is no number: a database takes the hours of times and the years of days."""
     computed = statement.tree.find_all(exp.Add, exp.Sub, exp.Mul, exp.Div)
     sides = [one_value(side) for one in computed for side in (one.left, one.right)]
