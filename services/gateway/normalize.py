@@ -2,6 +2,7 @@
 
 import itertools
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from proto.answer import AnswerKind
@@ -45,7 +46,8 @@ _UNKNOWN = re.compile(
     rf"|^\W*not\s+(?:\w+ly\s+)?(?:{_STATED}|found|available)\s+in\s+{_THE_SOURCES}"
     r"|^\W*(?:insufficient|no|not\s+enough)\s+(?:\w+\s+)?information"
     r"\s+(?:(?:is|was)\s+)?(?:about|on|available|provided|given|found|stated)\b"
-    rf"|^\W*(?-i:[Nn]ot)\s+(?-i:{_STATED})\W*$",
+    # "Not included" may answer whether breakfast is.
+    r"|^\W*(?-i:[Nn]ot)\s+(?-i:mentioned|specified|stated)\W*$",
     re.IGNORECASE,
 )
 # Alone on a line, whatever the others say.
@@ -54,7 +56,7 @@ _ONLY_UNKNOWN = re.compile(rf"\W*i\s*{_DO_NOT}\s+know\W*", re.IGNORECASE)
 _TITLE = re.compile(r"I\s+(?:Do\s+Not|Don\s*['’`´]?\s*[tT])\s+Know(?=\s+\w)|I(?:\s+A|['’`´])m\s+Not\s+Sure\b")
 _QUOTED = re.compile(r"[\"“][^\"“”]*[\"”]")
 _INVALID = re.compile(
-    r"^\W*(?:this\s+is\s+an?\s+|the\s+question\s+is\s+)?invalid(?:\s+(?:question|premise)\b|\s*(?:$|[.,:;!(*-]))",
+    r"^\W*(?:this\s+is\s+an?\s+|the\s+question\s+is\s+)?invalid(?:\s+(?:question|premise)\b|\W*$)",
     re.IGNORECASE,
 )
 # What a full stop does not end: titles, months, companies.
@@ -62,8 +64,11 @@ _SHORT = """approx apr aug ave bros co corp dec dept dr est feb fig ft gen gov i
 prof rep rev sen sep sept sr st vol vs"""
 _ABBREVIATIONS = frozenset(_SHORT.split())
 _ITEM = re.compile(r"^\s*(?:[-*•]|\d{1,2}[.)])\s+(?=\S)")
-# Days as stores of data write them and no reader expects them.
-_COMPACT_DAY = re.compile(r"(?<![\w.,$€£/-])((?:19|20)\d\d)(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])(?![\w%/-]|[.,]\d)")
+_NUMBER = re.compile(r"\s*(\d{1,2})[.)]")
+# Days as stores of data write them and no reader expects them, where nothing else is said: an amount may look so too.
+_DAY = r"((?:19|20)\d\d)(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])"
+_COMPACT_DAY = re.compile(_DAY)
+_COMPACT_DAYS = re.compile(rf"{_DAY}(?:(?:\s*[,;]|\s+(?:and|to))\s+{_DAY})*\.?")
 # A word with the mark behind it, which may end a sentence.
 _ENDING = re.compile(r"(\S+?)([.!?]) ")
 _WORD = re.compile(r"\w")
@@ -102,7 +107,7 @@ def normalize(text: str, *, finished: bool = True) -> Normalized:
         items = list(itertools.takewhile(_ITEM.match, lines))
         if cut := not finished and len(items) == len(lines):
             items.pop()
-        line = ", ".join(_ITEM.sub("", item) for item in items)
+        line = ", ".join(_ITEM.sub("", item) for item in items) if _are_counted(items) else ", ".join(items)
     if _is_unknown(line) or any(map(_ONLY_UNKNOWN.fullmatch, lines)):
         return Normalized(UNKNOWN, "unknown")
     if _INVALID.match(line):
@@ -111,10 +116,18 @@ def normalize(text: str, *, finished: bool = True) -> Normalized:
         whole = _whole_sentences(line)
         cut = not whole
         line = whole or whole_words(line).rstrip(",;:，；、")
-    line = _COMPACT_DAY.sub(r"\1-\2-\3", " ".join(line.split()).strip("*` "))
+    line = " ".join(line.split()).strip("*` ")
+    if _COMPACT_DAYS.fullmatch(line):
+        line = _COMPACT_DAY.sub(r"\1-\2-\3", line)
     if not _WORD.search(line):
         return Normalized(UNKNOWN, "unknown")
     return Normalized(line, "answer", cut)
+
+
+def _are_counted(items: Sequence[str]) -> bool:
+    """Whether the numbers of items, where they have some, count them: those of "10. May" and "12. June" are days."""
+    numbers = [int(match[1]) for item in items if (match := _NUMBER.match(item))]
+    return numbers == list(range(numbers[0], numbers[0] + len(numbers))) if numbers else True
 
 
 def _is_unknown(line: str) -> bool:
@@ -126,7 +139,10 @@ def _is_unknown(line: str) -> bool:
 
 def _whole_sentences(line: str) -> str:
     """The sentences of a line that was cut without the last one, which is not whole; empty if it is the only one."""
-    if line.endswith((".", "!", "?")):
+    *_, last = ("", *line.split())
+    # What ends so may go on: $3.5 million, J. Smith.
+    goes_on = line.endswith(".") and (last[-2:-1].isdigit() or _is_abbreviation(last[:-1]))
+    if line.endswith((".", "!", "?")) and not goes_on:
         return line
     ends = [match.end(2) for match in _ENDING.finditer(line) if match[2] != "." or not _is_abbreviation(match[1])]
     return line[: max(*ends, *(line.rfind(mark) + 1 for mark in FULL_STOPS))]

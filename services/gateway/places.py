@@ -60,6 +60,7 @@ class Places:
         self._deadline_s = settings.max_deadline_s
         self._gateways = settings.gateways
         self._taken_here = 0
+        self._leaving: set[asyncio.Task[None]] = set()
 
     @property
     def limit(self) -> int:
@@ -78,7 +79,14 @@ class Places:
             Overloaded: all are taken; `Retry-After` is the time in which one comes free.
         """
         lease = secrets.token_hex(8)
-        granted, taken = await self._store.run(TAKE, [KEY], self.limit, self._deadline_s, lease, alone=self._take_here)
+        try:
+            granted, taken = await self._store.run(
+                TAKE, [KEY], self.limit, self._deadline_s, lease, alone=self._take_here
+            )
+        except asyncio.CancelledError:
+            # The store may have granted it.
+            self._give_back(lease)
+            raise
         self._taken_here += granted
         self._update(taken)
         if not granted:
@@ -93,8 +101,18 @@ class Places:
         finally:
             current_sharing.set(0)
             self._taken_here -= 1
+            # Whoever hangs up may have this cancelled as well, and the lease must go all the same.
+            await asyncio.shield(self._give_back(lease))
+
+    def _give_back(self, lease: str) -> "asyncio.Task[None]":
+        async def give_back() -> None:
             taken = await self._store.run(GIVE_BACK, [KEY], lease, alone=lambda: self._taken_here * self._gateways)
             self._update(taken)
+
+        task = asyncio.create_task(give_back())
+        self._leaving.add(task)
+        task.add_done_callback(self._leaving.discard)
+        return task
 
     def _update(self, taken: int) -> None:
         self.taken = taken
@@ -116,7 +134,8 @@ class MeshAdmission(Admission):
     async def place(self, wait_s: float, gone: "asyncio.Future[None]", path: str = "") -> AsyncIterator[None]:
         """As `Admission.place`; a question also takes one of the mesh's places."""
         async with super().place(wait_s, gone, path):
-            if path not in PLACED:
+            # A route's pattern ends before a last line's end too.
+            if path.removesuffix("\n") not in PLACED:
                 yield
                 return
             async with self.places.one():

@@ -54,7 +54,7 @@ _TITLE = re.compile(r"\s[A-Z]")
 
 # "Is it open?", "it's 9 degrees - do I have to wait?", not "in the U.S. does ..."; which of two is something else.
 _WHETHER = re.compile(
-    r"(?:^|(?:(?<![A-Z]\.[A-Z])\.|[,;:!?])\s+|\s[-–—]\s+|\b(?:then|so)\s+)\W*"
+    r"(?:^|(?:(?<![A-Z]\.[A-Z])\.|[,;:!?])\s+|\s[-–—]\s+|\b(?:then|so)\s+)\W*+"
     r"(?:is|are|am|was|were|do|does|did|has|have|had|can|could|will|would|shall|should"
     r"|may|might|must|isn['’]t|aren['’]t|don['’]t|doesn['’]t|didn['’]t|can['’]t)\b(?!.*\bor\b)",
     re.IGNORECASE | re.DOTALL,

@@ -23,7 +23,8 @@ class GatewaySettings(KitSettings, MeshUrls):
     valkey_url: str = Field("", pattern=r"^((rediss?|unix)://.+)?$", repr=False)
     # How many gateways share the generator, where no store counts or it is away: each takes its share.
     gateways: int = Field(1, ge=1, le=1_000_000)
-    # Asked for as a bearer token by every route but the open ones when it is set; the inner services are protected by their network.
+    # Asked for as a bearer token by every route but the open ones when it is set; the inner services are protected by
+    # their network.
     api_key: str = Field("", repr=False)
     # A file that `python -m services.gateway.keys` writes: several keys, hashed, read again when it changes.
     api_keys_file: OrNone[Path] = None

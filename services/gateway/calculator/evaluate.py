@@ -48,8 +48,9 @@ HUNDRED = Decimal(100)
 Unit = Literal["", "%", "$", "€", "£", "ratio", "points", "days", "years"]
 MEASURES = ("$", "€", "£", "days", "years")
 SPANS = ("days", "years")
-# Days of a week, a month and a year, months and weeks of a year: times or over one of them, a span changes its unit.
-CALENDAR = frozenset(map(Decimal, (7, 12, 30, 52, 365)))
+# Days of a week, a month and a year, months and weeks of a year, hours, minutes, and years of a decade, a century and a
+# millennium: times or over one of them, a span changes its unit.
+CALENDAR = frozenset(map(Decimal, (7, 10, 12, 24, 30, 52, 60, 100, 365, 1000)))
 
 
 @dataclass(frozen=True, slots=True)

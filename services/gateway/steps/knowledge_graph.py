@@ -33,6 +33,8 @@ _OF_ONE = re.compile(
 _OUTPUT = re.compile(r"SELECT (?:DISTINCT )?(\w+) FROM ")
 # How much two spellings of one name share: a letter of nine differs.
 SAME_NAME = 0.88
+# Before a name of a list they say that it is none of it.
+EXCLUDING = frozenset(("but", "except", "neither", "no", "nor", "not", "without"))
 _ITEMS = re.compile(r"[,;] (?:and )?| and ")
 
 
@@ -116,7 +118,9 @@ def with_whole_list(answer: str, query: str, facts: KgResponse) -> str:
 def _as_written(item: str, names: Sequence[str]) -> str:
     """The name that an item repeats, a letter aside or with a word before it; the item itself where it is none."""
     score, best = max((SequenceMatcher(None, item.casefold(), name.casefold()).ratio(), name) for name in names)
-    return best if score >= SAME_NAME or item.endswith(f" {best}") else item
+    before = item.removesuffix(f" {best}").casefold()
+    has_word_before = before != item.casefold() and " " not in before and before not in EXCLUDING
+    return best if score >= SAME_NAME or has_word_before else item
 
 
 def _names(text: str) -> list[str]:

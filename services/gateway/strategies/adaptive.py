@@ -187,6 +187,8 @@ def _weighed(context: Context, attempt: Attempt) -> Draft:
         if models.own(generator, attempt.adapter) is None:
             run.degrade(calibration.STAGE, "unavailable", models.missing(generator, attempt.adapter))
     if model is None:
+        if draft.kind == "unknown":
+            return replace(draft, confidence=0.0, source="none")
         return replace(draft, confidence=probability(observation.sample))
     caution = context.settings.caution
     decision = model.decide(signals, caution)

@@ -63,6 +63,7 @@ def test_values(text: str, value: int | str) -> None:
         # Weeks and months have no unit here, and are not called days.
         ('days_between("2024-01-01", "2024-02-26") / 7', "8"),
         ('years_between("1990-05-01", "2024-05-01") * 12', "408"),
+        ('days_between("2024-01-01", "2024-01-11") * 24', "240"),
         ('days_between("2024-01-01", "2024-02-28") / 2', "29 days"),
     ],
 )

@@ -50,6 +50,8 @@ def facts(
         # What is told beside the names may be a reason, and what is no name of a row another answer.
         ("Una Brand", facts(TWO, source="SELECT name, age FROM exam WHERE hall = 1"), "Una Brand"),
         ("Una Brand", facts([{"no": 1} | TWO[0], {"no": 2} | TWO[1], {"no": 3} | TWO[0]]), "Una Brand, Cal Dorne"),
+        ("everyone but Cal Dorne", facts(TWO), "everyone but Cal Dorne"),
+        ("not Cal Dorne", facts(TWO), "not Cal Dorne"),
         ("2", facts(TWO), "2"),
         ("yes", facts([{"name": "Una Brand"}]), "yes"),
         ("Una Brand", facts(TWO, count=3), "Una Brand"),

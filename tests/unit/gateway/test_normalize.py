@@ -20,6 +20,11 @@ from services.kit.llm import Sample
         ("The tower\tis   330 m\x00tall", "The tower is 330 m tall"),
         ("A - B", "A - B"),
         ("20231024, 20231025", "2023-10-24, 2023-10-25"),
+        ("20231024 to 20231025.", "2023-10-24 to 2023-10-25."),
+        ("There were 20201231 inhabitants", "There were 20201231 inhabitants"),
+        ("10. May\n12. June", "10. May, 12. June"),
+        ("Not included.", "Not included."),
+        ("Invalid: the card has expired", "Invalid: the card has expired"),
         ("$20231024", "$20231024"),
         ("20231345", "20231345"),
         ("20231024.5", "20231024.5"),
@@ -142,3 +147,15 @@ def test_an_abbreviation_ends_no_sentence(text: str) -> None:
 )
 def test_the_answers_line_decides_and_titles_are_no_abstentions(text: str, answer: str) -> None:
     assert normalize(text).answer == answer
+
+
+@pytest.mark.parametrize(
+    ("reply", "answer"),
+    [
+        ("The company earned $3.", "The company earned"),
+        ("It opened in May. It was directed by J.", "It opened in May."),
+        ("It opened in May.", "It opened in May."),
+    ],
+)
+def test_a_reply_that_was_cut_behind_a_full_stop_may_go_on(reply: str, answer: str) -> None:
+    assert normalize(reply, finished=False).answer == answer

@@ -12,7 +12,7 @@ from redis.asyncio import Redis
 
 from lab.goldens import virtual
 from services.gateway.deadline import in_time
-from services.gateway.places import MeshAdmission, Places
+from services.gateway.places import KEY, MeshAdmission, Places
 from services.gateway.run import Run
 from services.gateway.settings import GatewaySettings
 from services.gateway.shared import SharedStore
@@ -202,6 +202,38 @@ async def test_only_questions_have_places_of_the_mesh() -> None:
     admission = MeshAdmission(settings, GeneratorSpeed.configured(settings), SharedStore())
     gone: asyncio.Future[None] = asyncio.get_running_loop().create_future()
     async with admission.place(0, gone, "/answer"), admission.place(0, gone, "/collections/notes/search"):
-        with pytest.raises(Overloaded):
-            await admission.place(0, gone, "/v1/chat/completions").__aenter__()
+        for path in ("/v1/chat/completions", "/answer\n"):
+            with pytest.raises(Overloaded):
+                await admission.place(0, gone, path).__aenter__()
         assert admission.in_flight == 2
+
+
+@pytest.mark.parametrize("during", ["taking", "holding"])
+async def test_a_place_is_given_back_whenever_its_holder_is_cancelled(during: str, monkeypatch: Any) -> None:
+    client, run, asked, held = FakeAsyncRedis(), SharedStore.run, asyncio.Event(), asyncio.Event()
+
+    async def slow(store: SharedStore, *args: Any, **options: Any) -> Any:
+        found = await run(store, *args, **options)
+        asked.set()
+        await asyncio.sleep(0.01)
+        return found
+
+    monkeypatch.setattr(SharedStore, "run", slow)
+    places = Places(GeneratorSpeed(1e-3, 0.04), SharedStore(client), GatewaySettings(gateway_max_in_flight=4))
+
+    async def hold() -> None:
+        async with places.one():
+            held.set()
+            await asyncio.Event().wait()
+
+    holder = asyncio.create_task(hold())
+    await (asked if during == "taking" else held).wait()
+    assert await client.zcard(KEY) == 1
+    # Frameworks cancel again whatever waits while it ends.
+    for _ in range(3):
+        holder.cancel()
+        await asyncio.sleep(0)
+    with pytest.raises(asyncio.CancelledError):
+        await holder
+    await asyncio.sleep(0.05)
+    assert await client.zcard(KEY) == 0
