@@ -61,6 +61,7 @@ _NEXT = re.compile(r"\b(?:next|upcoming|soonest|coming up)\b", re.IGNORECASE)
 _DAY_OF_MONTH = re.compile(rf"\bthe (\d{{1,2}})(?:{ORDINAL_ENDING})\b(?! of\b)")
 _MONTH_DAYS = 31
 _YEAR_END = re.compile(r"\b(?:end of (?:the|this) year|the year(?:['’]s| is) (?:end|out|over)|year[ -]end)\b")
+_OF_A_YEAR = re.compile(r"\b(?:1[5-9]|20)\d\ds?\b")
 _FEASTS = {"new year": (1, 1), "christmas": (12, 25)}
 # What is so now: who works here today.
 _NOW = ("today", "tonight")
@@ -248,8 +249,12 @@ def leaves_out_time(statement: Statement, said: SaidTime | None, days: Collectio
 def _says_days(literal: exp.Literal, said: SaidTime | None) -> bool:
     """Whether a text is a day or the name of one, or a number the year that is said; an amount over 2000 is none."""
     if literal.is_string:
-        # The clubs on Thursdays are of a day, whatever the date.
-        return literal.name.lower() in _NAMED_DAYS or any(one.fullmatch(literal.name) for one in (DAY, ANY_YEAR))
+        # The clubs on Thursdays are of a day, whatever the date, and costumes of the 1940s of no event's time.
+        return (
+            literal.name.lower() in _NAMED_DAYS
+            or bool(_OF_A_YEAR.search(literal.name))
+            or any(one.fullmatch(literal.name) for one in (DAY, ANY_YEAR))
+        )
     return said is not None and literal.name == said.first[:4]
 
 
