@@ -226,12 +226,12 @@ async def test_rows_that_are_called_by_what_they_have_are_counted(tmp_path: Path
 
 async def test_a_value_that_is_called_after_a_time_is_no_time_of_an_event(tmp_path: Path) -> None:
     (tmp_path / "tables").mkdir()
-    coats = (("item", "era", "bought_on"), ("Trench coat", "1940s", "2019-03-01"), ("Cape", "1960s", "2020-05-04"))
+    coats = (("item", "era", "bought_on"), ("Tudor gown", "Tudor", "2019-03-01"), ("Cape", "1960s", "2020-05-04"))
     write(tmp_path / "tables", "costumes.csv", (*coats, ("Parka", "1960s", "2021-01-02")))
     statement = "SELECT COUNT(*) FROM costume WHERE era = '1960s'"
     with drafted_graph(tmp_path, "wardrobe", tmp_path / "tables") as (engine, catalogue):
         graph = Executor(engine, names := NameIndex(engine, catalogue), catalogue), names
-        assert await result_of(graph, "how many 1960s costumes have we got?", statement, "wardrobe") == 2
+        assert await result_of(graph, "how many 1960s costumes do we have?", statement, "wardrobe") == 2
 
 
 async def test_a_code_is_not_compared_with_a_name(tmp_path: Path) -> None:
