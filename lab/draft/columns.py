@@ -51,7 +51,6 @@ _OF_DAY = re.compile(r"(?:[01]?\d|2[0-3]):[0-5]\d(?::[0-5]\d)?")
 # What asks for a flag `pets_ok`.
 _PERMITS = ("{}", "(allow|take|accept) {}", "{} (is|are) (allowed|accepted)")
 _CODE = re.compile(r"[A-Z]{1,5}[-/]?\d{1,8}(?:[-/]\d{1,6})?")
-_PLATE = re.compile(r"(?=.*(?:[A-Z]\d|\d[A-Z]))[A-Z0-9]{1,4}[ -][A-Z0-9]{1,4}")
 YEAR = re.compile(r"1\d{3}|20\d{2}")
 _PERSON = re.compile(r"[^\W\d_][\w.'’-]*(?: [^\W\d_][\w.'’-]*){1,3}")
 
@@ -90,11 +89,6 @@ class Column:
             (len(one) <= MAX_CODE and one == one.upper() and " " not in one) or _CODE.fullmatch(one)
             for one in self.values
         )
-
-    @property
-    def plated(self) -> bool:
-        """Whether its values are such as vehicles' plates: YK12 HNB."""
-        return self.type == "text" and all(map(_PLATE.fullmatch, self.values))
 
     @property
     def keyed(self) -> bool:

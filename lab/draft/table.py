@@ -1,5 +1,6 @@
 """A table of a draft: its columns, its key, what names its rows, and what it joins."""
 
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -17,6 +18,12 @@ FULL_NAME = "name"
 NAMES = ("name", "title", "label", "surface")
 # What people are called, whatever else they are.
 PERSONS = ("person", "people")
+_PLATE = re.compile(r"(?=.*(?:[A-Z]\d|\d[A-Z]))[A-Z0-9]{1,4}[ -][A-Z0-9]{1,4}")
+
+
+def is_plated(column: Column) -> bool:
+    """Whether a column has what vehicles' plates say: YK12 HNB."""
+    return column.type == "text" and all(map(_PLATE.fullmatch, column.values))
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +116,7 @@ class CsvTable:
         return [
             column
             for column in self.columns
-            if (column.code or column.plated or (column.type == "text" and column.numbered))
+            if (column.code or is_plated(column) or (column.type == "text" and column.numbered))
             and column.unique
             and column.filled > SHARED * self.rows
             and min(map(len, column.values)) > 2

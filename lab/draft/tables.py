@@ -11,7 +11,7 @@ from lab.draft.cells import read_columns
 from lab.draft.columns import Column
 from lab.draft.headers import MAX_NAME, column_name, without_abbreviations
 from lab.draft.joins import MIN_SHARED, is_called, joins_of, with_own_roles
-from lab.draft.table import FULL_NAME, NAMES, CsvTable
+from lab.draft.table import FULL_NAME, NAMES, CsvTable, is_plated
 from lab.draft.vocabulary import singular, synonyms, words_of_names
 from services.kg.load.errors import LoadError
 from services.kg.load.files import check, header, records, suffix
@@ -191,7 +191,7 @@ def _label(table: CsvTable) -> Column | None:
     telling = next((one for one in texts if _tells_apart(one, table)), None)
     if key is not None and key.code and telling is not None:
         is_weak = table.rows < MIN_TELLING and not _of_words(telling)
-        telling = None if telling.plated or is_weak else telling
+        telling = None if is_plated(telling) or is_weak else telling
     return next(called, None) or telling or _called_by_key(table)
 
 
