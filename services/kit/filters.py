@@ -1,7 +1,8 @@
 """Conditions on documents as people and addresses write them."""
 
-import contextlib
 import json
+import math
+import re
 from collections.abc import Sequence
 from typing import Annotated
 
@@ -15,6 +16,9 @@ from services.kit.faults import faults_of, in_words
 # All together, percent-encoded, stay below the 64 KiB that a server reads of an address.
 MAX_CHARS = 250
 MAX_CONDITIONS = 16
+# As JSON writes numbers; 2024_01, 01234 and nan are texts.
+_WHOLE = re.compile(r"-?(?:0|[1-9][0-9]{0,17})")
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?")
 
 
 def parse_filter(text: str) -> Filter:
@@ -37,10 +41,9 @@ def parse_value(text: str) -> FieldValue:
         return text[1:-1]
     if text.lower() in ("true", "false"):
         return text.lower() == "true"
-    for kind in (int, float):
-        with contextlib.suppress(ValueError):
-            return kind(text)
-    return text
+    if _WHOLE.fullmatch(text):
+        return int(text)
+    return value if _NUMBER.fullmatch(text) and math.isfinite(value := float(text)) else text
 
 
 Condition = Annotated[str, Query(max_length=MAX_CHARS)]

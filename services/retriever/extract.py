@@ -102,7 +102,8 @@ def _visible(html: str) -> HTMLTree:
     """The page without elements that say they are hidden."""
     tree = HTMLTree.parse(html)
     if tree.body is not None and _SAYS_HIDDEN.search(html):
-        for element in tree.body.query_selector_all("[hidden], [style]"):
+        # Without `values` each step makes the list of all elements anew.
+        for element in tree.body.query_selector_all("[hidden], [style]").values():
             if element.hasattr("hidden") or _NOT_SHOWN.search(element.getattr("style") or ""):
                 element.decompose()
     return tree

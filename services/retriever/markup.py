@@ -48,7 +48,7 @@ _FLAT = frozenset(
 )
 
 # Dates, captions, listings and tables stand in elements that Resiliparse and Trafilatura drop whatever they hold.
-_READ_AS = {"time": "span", "figure": "div", "figcaption": "div"}
+_READ_AS = {"time": "span"} | dict.fromkeys(("dialog", "figcaption", "figure", "legend", "search", "summary"), "div")
 # Fandom's wikis state their facts in an <aside>, as others put notes: <aside class="portable-infobox pi-background">.
 _FACTS_CLASS = "pi-background"
 

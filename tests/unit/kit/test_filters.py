@@ -35,3 +35,8 @@ def test_values_keep_their_type(value: str | bool | int | float) -> None:
     ((_, sent),) = as_query([written])
     read = parse_filter(sent).equals
     assert (type(read), read) == (type(value), value)
+
+
+@pytest.mark.parametrize("text", ["2024_01", "01234", "nan", "Infinity", "1e999", "٣", "+5", "1."])
+def test_what_json_does_not_write_as_a_number_is_a_text(text: str) -> None:
+    assert parse_filter(f"code={text}").equals == text

@@ -102,10 +102,11 @@ def test_pages_that_show_nothing_are_empty(extractor: str, html: str) -> None:
         "<aside class=pi-background><figure><time>kept" * 10_000,
         "<p>kept" + "港\n \n" * 100_000,
         "kept<math>" + "<mfrac><msup>" * 20_000,
+        "<p style='color:red'>kept</p>" * 4_000 + "hidden",
     ],
     ids=[
         *("div", "list", "mix", "formatting", "font", "attributes", "angles", "entities", "comment", "script"),
-        *("figures", "wrapped", "formulas"),
+        *("figures", "wrapped", "formulas", "styles"),
     ],
 )
 def test_pathological_pages_are_read_in_time(extractor: str, html: str) -> None:
@@ -119,6 +120,11 @@ def test_pathological_pages_are_read_in_time(extractor: str, html: str) -> None:
 def test_the_end_beyond_the_cap_is_left_out(page: str) -> None:
     assert "END" in extract(page).text
     assert "END" not in extract(page, max_chars=200).text
+
+
+def test_what_opens_on_a_click_is_apart_from_its_summary() -> None:
+    page = "<details><summary>What does it cost?</summary>It costs 40 euros.</details>"
+    assert "cost?It" not in extract(page).text
 
 
 def test_a_name_goes_before_the_documents_title() -> None:
