@@ -129,6 +129,11 @@ class Intake:
             await asyncio.to_thread(job.path.unlink, missing_ok=True)
         return job is not None
 
+    async def forget_all(self, collection: str) -> None:
+        """Drop all files of a collection that goes: another one of its name has none of them."""
+        for document in [document for name, document in self._jobs if name == collection]:
+            await self.forget(collection, document)
+
     def _add(self, job: Job) -> None:
         # Behind the others: of failed ones the oldest is forgotten first.
         self._jobs.pop((job.collection, job.id), None)

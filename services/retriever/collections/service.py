@@ -137,6 +137,7 @@ class CollectionService:
     async def delete(self, name: str) -> None:
         """Delete a collection with all its documents, whatever version of this service made it."""
         check_owner(name, await self._store.metadata(name))
+        await self.intake.forget_all(name)
         async with self._writing[name]:
             await self._store.delete(name)
 

@@ -76,6 +76,17 @@ async def test_a_broken_file_is_named_and_the_next_is_written(tmp_path: Path) ->
         assert intake.find("notes", "a") is None
 
 
+async def test_files_of_a_collection_that_goes_are_forgotten(tmp_path: Path) -> None:
+    written = Written(lambda _: "it is damaged")
+    async with Intake(written, tmp_path, max_bytes=1_000).running() as intake:
+        jobs = [await intake.put(name, file) for name in ("notes", "others") for file in FILES]
+        for job in jobs:
+            await job.done.wait()
+        await intake.forget_all("notes")
+        assert [intake.find("notes", file.id) for file in FILES] == [None, None]
+        assert all(intake.find("others", file.id) for file in FILES)
+
+
 async def test_of_failed_files_the_oldest_is_forgotten_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("services.retriever.collections.intake.MAX_FAILED", 2)
     async with Intake(Written(lambda _: "it is damaged"), tmp_path, max_bytes=1_000).running() as intake:
