@@ -67,7 +67,7 @@ RULES: dict[tuple[str, str], Right | None] = {
 # Routes that use the generator.
 QUESTIONS = frozenset({"/answer", "/papers", "/v1/chat/completions", "/mcp"})
 # Those of which each request takes a place of the whole mesh for it; of an agent's messages only some tools do.
-PLACED = QUESTIONS - {"/mcp"}
+_PLACED = [compile_path(path)[0] for path in sorted(QUESTIONS - {"/mcp"})]
 _PATTERNS = [(method, compile_path(path)[0], right) for (method, path), right in RULES.items()]
 
 
@@ -116,6 +116,11 @@ def rule_for(method: str, path: str) -> tuple[Right | None, bool]:
         if allowed == method and pattern.match(path):
             return right, right is None
     return None, method in READING
+
+
+def takes_a_place(path: str) -> bool:
+    """Whether a request takes a place of the mesh: by the patterns that route it, which end before a line's end too."""
+    return any(pattern.match(path) for pattern in _PLACED)
 
 
 def readable(collection: str) -> str:

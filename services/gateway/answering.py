@@ -9,7 +9,6 @@ from proto.answer import AnswerRequest, AnswerResponse, Turn
 from services.gateway.context import Context
 from services.gateway.deadline import budget_of, in_time
 from services.gateway.evidence import Evidence
-from services.gateway.normalize import UNKNOWN
 from services.gateway.observe import observe, observe_stages
 from services.gateway.question import Question
 from services.gateway.run import Draft, Listener, Run
@@ -84,7 +83,7 @@ def _without_verdict(draft: Draft, context: Context) -> Draft:
     """The draft; an abstention where it calls the question invalid and the request wants no such verdict."""
     if draft.kind != "invalid_question" or context.options.false_premise is not False:
         return draft
-    return replace(draft, answer=UNKNOWN, kind="unknown", confidence=0.0, source="none")
+    return draft.withheld()
 
 
 def _question(request: AnswerRequest) -> Question:

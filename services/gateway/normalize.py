@@ -63,8 +63,7 @@ _INVALID = re.compile(
 _SHORT = """approx apr aug ave bros co corp dec dept dr est feb fig ft gen gov inc jan jr ltd mr mrs ms mt no nov oct
 prof rep rev sen sep sept sr st vol vs"""
 _ABBREVIATIONS = frozenset(_SHORT.split())
-_ITEM = re.compile(r"^\s*(?:[-*•]|\d{1,2}[.)])\s+(?=\S)")
-_NUMBER = re.compile(r"\s*(\d{1,2})[.)]")
+_ITEM = re.compile(r"^\s*(?:[-*•]|(\d{1,2})[.)])\s+(?=\S)")
 # Days as stores of data write them and no reader expects them, where nothing else is said: an amount may look so too.
 _DAY = r"((?:19|20)\d\d)(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])"
 _COMPACT_DAY = re.compile(_DAY)
@@ -126,8 +125,8 @@ def normalize(text: str, *, finished: bool = True) -> Normalized:
 
 def _are_counted(items: Sequence[str]) -> bool:
     """Whether the numbers of items, where they have some, count them: those of "10. May" and "12. June" are days."""
-    numbers = [int(match[1]) for item in items if (match := _NUMBER.match(item))]
-    return numbers == list(range(numbers[0], numbers[0] + len(numbers))) if numbers else True
+    numbers = [int(match[1]) for item in items if (match := _ITEM.match(item)) and match[1]]
+    return all(following == number + 1 for number, following in itertools.pairwise(numbers))
 
 
 def _is_unknown(line: str) -> bool:
@@ -141,8 +140,8 @@ def _whole_sentences(line: str) -> str:
     """The sentences of a line that was cut without the last one, which is not whole; empty if it is the only one."""
     *_, last = ("", *line.split())
     # What ends so may go on: $3.5 million, J. Smith.
-    goes_on = line.endswith(".") and (last[-2:-1].isdigit() or _is_abbreviation(last[:-1]))
-    if line.endswith((".", "!", "?")) and not goes_on:
+    may_go_on = last[-2:-1].isdigit() or _is_abbreviation(last[:-1])
+    if line.endswith(("!", "?")) or (line.endswith(".") and not may_go_on):
         return line
     ends = [match.end(2) for match in _ENDING.finditer(line) if match[2] != "." or not _is_abbreviation(match[1])]
     return line[: max(*ends, *(line.rfind(mark) + 1 for mark in FULL_STOPS))]

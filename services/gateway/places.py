@@ -12,7 +12,7 @@ import math
 import secrets
 from collections.abc import AsyncIterator
 
-from services.gateway.access import PLACED
+from services.gateway.access import takes_a_place
 from services.gateway.settings import GatewaySettings
 from services.gateway.shared import PREFIX, SharedStore
 from services.gateway.speed import GeneratorSpeed, current_sharing
@@ -134,8 +134,7 @@ class MeshAdmission(Admission):
     async def place(self, wait_s: float, gone: "asyncio.Future[None]", path: str = "") -> AsyncIterator[None]:
         """As `Admission.place`; a question also takes one of the mesh's places."""
         async with super().place(wait_s, gone, path):
-            # A route's pattern ends before a last line's end too.
-            if path.removesuffix("\n") not in PLACED:
+            if not takes_a_place(path):
                 yield
                 return
             async with self.places.one():

@@ -5,7 +5,7 @@ import contextlib
 import itertools
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from proto.answer import AnswerKind, AnswerSource, Candidate, StageEvent, TraceKind, Usage
@@ -39,6 +39,10 @@ class Draft:
     evidence: tuple[Evidence, ...] = ()
     candidates: tuple[Candidate, ...] = ()
     generator: str = ""
+
+    def withheld(self, confidence: float = 0.0) -> "Draft":
+        """An abstention in its place, with what it rests on."""
+        return replace(self, answer=UNKNOWN, kind="unknown", confidence=confidence, source="none")
 
 
 @dataclass(slots=True)

@@ -245,22 +245,22 @@ class Selection:
             raise ParseError("a number over all rows has no OFFSET")
         select.set("order", None)
         select.set("limit", None)
-        if isinstance(inner, exp.Distinct):
+        is_once = isinstance(inner, exp.Distinct)
+        values = list(inner.expressions) if is_once else [inner]
+        if is_once:
             select.set("distinct", exp.Distinct())
             self._is_plain = False
-        if isinstance(value, exp.Count):
-            self.aggregate = "len"
-            if isinstance(inner, exp.Distinct):
-                self.once = " and ".join(self._key_of(one).words for one in inner.expressions)
-                # What is unknown is none of them.
-                for one in inner.expressions:
-                    select.where(one.copy().is_(exp.null()).not_(), copy=False)
-                return list(inner.expressions)
-            if not isinstance(inner, exp.Star | exp.Literal):
-                select.where(inner.copy().is_(exp.null()).not_(), copy=False)
-            return [self._own(name) for name in self._first.default or self._first.subject]
-        self.aggregate = _AGGREGATES[type(value)]
-        return list(inner.expressions) if isinstance(inner, exp.Distinct) else [inner]
+        if not isinstance(value, exp.Count):
+            self.aggregate = _AGGREGATES[type(value)]
+            return values
+        self.aggregate = "len"
+        # What is unknown is none of them.
+        for one in values if not isinstance(inner, exp.Star | exp.Literal) else ():
+            select.where(one.copy().is_(exp.null()).not_(), copy=False)
+        if is_once:
+            self.once = " and ".join(self._key_of(one).words for one in values)
+            return values
+        return [self._own(name) for name in self._first.default or self._first.subject]
 
     def _expanded(self, item: exp.Expr) -> Sequence[exp.Expr]:
         """An output; the first table's default keys for *."""

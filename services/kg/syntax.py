@@ -49,9 +49,6 @@ def parse_select(sql: str) -> exp.Query:
             raise ParseError("a SELECT has no QUALIFY and no DISTINCT ON")
     read_differences(tree)
     _write_alike(tree)
-    for like in [one for one in tree.find_all(exp.Like) if one.args.get("negate")]:
-        like.set("negate", None)
-        like.replace(exp.Not(this=like.copy()))
     return tree
 
 
@@ -74,7 +71,7 @@ def _check_sides(tree: exp.Query) -> None:
 
 
 def _write_alike(tree: exp.Query) -> None:
-    """Write the names of tables in small letters, and values behind the columns that they are compared with."""
+    """Write tables' names before columns in small letters, values behind their columns, and NOT before a LIKE."""
     for table in tree.find_all(exp.Table):
         if table.alias:
             table.set("alias", exp.TableAlias(this=exp.to_identifier(table.alias.lower())))
@@ -84,6 +81,9 @@ def _write_alike(tree: exp.Query) -> None:
     for node in list(tree.find_all(*_TURNED)):
         if isinstance(node.left, exp.Literal) and not isinstance(node.right, exp.Literal):
             node.replace(_TURNED[type(node)](this=node.right, expression=node.left))
+    for like in [one for one in tree.find_all(exp.Like) if one.args.get("negate")]:
+        like.set("negate", None)
+        like.replace(exp.Not(this=like.copy()))
 
 
 def columns_of(select: exp.Select) -> list[exp.Column]:

@@ -43,7 +43,8 @@ def parse_value(text: str) -> FieldValue:
         return text.lower() == "true"
     if _WHOLE.fullmatch(text):
         return int(text)
-    return value if _NUMBER.fullmatch(text) and math.isfinite(value := float(text)) else text
+    number = float(text) if _NUMBER.fullmatch(text) else math.inf
+    return number if math.isfinite(number) else text
 
 
 Condition = Annotated[str, Query(max_length=MAX_CHARS)]

@@ -118,8 +118,8 @@ def with_whole_list(answer: str, query: str, facts: KgResponse) -> str:
 def _as_written(item: str, names: Sequence[str]) -> str:
     """The name that an item repeats, a letter aside or with a word before it; the item itself where it is none."""
     score, best = max((SequenceMatcher(None, item.casefold(), name.casefold()).ratio(), name) for name in names)
-    before = item.removesuffix(f" {best}").casefold()
-    has_word_before = before != item.casefold() and " " not in before and before not in EXCLUDING
+    before, _, name = item.partition(" ")
+    has_word_before = name == best and before.casefold() not in EXCLUDING
     return best if score >= SAME_NAME or has_word_before else item
 
 

@@ -13,7 +13,7 @@ from services.gateway.confidence import Confidence, Observation
 from services.gateway.context import Context
 from services.gateway.evidence import Evidence
 from services.gateway.mesh import Mesh
-from services.gateway.normalize import INVALID, UNKNOWN, normalize_sample
+from services.gateway.normalize import INVALID, normalize_sample
 from services.gateway.question import asks_whether, plain
 from services.gateway.run import Draft
 from services.gateway.settings import GatewaySettings
@@ -188,7 +188,7 @@ def _weighed(context: Context, attempt: Attempt) -> Draft:
             run.degrade(calibration.STAGE, "unavailable", models.missing(generator, attempt.adapter))
     if model is None:
         if draft.kind == "unknown":
-            return replace(draft, confidence=0.0, source="none")
+            return draft.withheld()
         return replace(draft, confidence=probability(observation.sample))
     caution = context.settings.caution
     decision = model.decide(signals, caution)
@@ -198,7 +198,7 @@ def _weighed(context: Context, attempt: Attempt) -> Draft:
         return weighed
     if decision.kind == "invalid_question":
         return replace(weighed, answer=INVALID, kind="invalid_question")
-    return replace(weighed, answer=UNKNOWN, kind="unknown", source="none")
+    return weighed.withheld(weighed.confidence)
 
 
 def _gives_all(context: Context) -> bool:

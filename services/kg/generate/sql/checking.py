@@ -77,10 +77,12 @@ def look_up(program: str, domain: Domain) -> LookUp | None:
     None where it is several, or sorts, counts, groups or joins, tells the names of rows of some kind, or says yes or
     no: no near key is mistaken there. A total, an average or the most of its rows is a fact of them together.
     """
-    tree = None if "\n" in program else parse_select(program)
-    if not isinstance(tree, exp.Select) or any(tree.args.get(one) for one in ("order", "group", "limit")):
+    if "\n" in program:
         return None
     try:
+        tree = parse_select(program)
+        if not isinstance(tree, exp.Select) or any(tree.args.get(one) for one in ("order", "group", "limit")):
+            return None
         statement = Statement(tree, domain)
     except ParseError:
         return None

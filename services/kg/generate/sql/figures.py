@@ -49,33 +49,32 @@ def unsaid(select: exp.Select, query: str, days: Collection[str] = ()) -> str:
     Args:
         days: that it says in other words.
     """
-    parts = list(select.find_all(exp.Where, exp.Having))
-    parts += [one.args["on"] for one in select.find_all(exp.Join) if one.args.get("on") is not None]
-    found = (one for part in parts for one in _unsaid(part, query.lower()))
-    return next((one for one in found if one not in days), "")
+    return next((one for one in _unsaid(select, query.lower()) if one not in days), "")
 
 
-def _unsaid(part: exp.Expr, query: str) -> Iterator[str]:
-    figures = numbers_of(query) | set(_in_other_units(query))
-    if isinstance(part, exp.Having):
-        # "More than one" is two or more; both, and again, are two.
-        figures |= {2.0, *(figure + 1 for figure in figures)}
-    months = months_of(query)
-    for literal in part.find_all(exp.Literal):
+def _unsaid(select: exp.Select, query: str) -> Iterator[str]:
+    figures, months = numbers_of(query) | set(_in_other_units(query)), months_of(query)
+    # Of groups "more than one" is two or more; both, and again, are two.
+    of_groups = figures | {2.0, *(figure + 1 for figure in figures)}
+    for literal in select.find_all(exp.Literal):
+        is_of_rows = literal.find_ancestor(exp.Where, exp.Join) is not None
+        if not is_of_rows and literal.find_ancestor(exp.Having) is None:
+            continue
+        said = figures if is_of_rows else of_groups
         if literal.is_string and (of_year := ANY_YEAR.fullmatch(str(literal.this))):
-            if int(of_year[1]) not in months | figures or (of_year[2] and int(of_year[2]) not in figures):
+            if int(of_year[1]) not in months | said or (of_year[2] and int(of_year[2]) not in said):
                 yield of_year[0]
             continue
         day = DAY.fullmatch(str(literal.this)) if literal.is_string else None
         if day:
             _, month, of_month = day.groups()
             year_said = says_year(day[1], query)
-            day_said = month is None or int(month) in months | figures
-            day_said &= of_month is None or int(of_month) in figures or _is_end_of_month(literal, day[0], query)
+            day_said = month is None or int(month) in months | said
+            day_said &= of_month is None or int(of_month) in said or _is_end_of_month(literal, day[0], query)
             is_whole_year = year_said and _is_end_of_year(literal, (month, of_month), query)
             if not is_whole_year and not (day_said and (year_said or months)):
                 yield day[0]
-        elif not literal.is_string and float(literal.this) not in figures | {0.0, 1.0}:
+        elif not literal.is_string and float(literal.this) not in said | {0.0, 1.0}:
             yield str(literal.this)
 
 

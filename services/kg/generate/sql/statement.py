@@ -57,11 +57,16 @@ class Statement:
     @property
     def sides(self) -> list[exp.Select]:
         """The SELECT, or those that a UNION joins."""
-        sides, tree = list[exp.Select](), self.tree
+        return [first_of(self.tree), *(joint.expression for joint in self._joints)]
+
+    @property
+    def _joints(self) -> list[exp.SetOperation]:
+        """The UNIONs between its sides, in their order."""
+        joints, tree = list[exp.SetOperation](), self.tree
         while isinstance(tree, exp.SetOperation):
-            sides.insert(0, tree.expression)
+            joints.insert(0, tree)
             tree = tree.this
-        return [first_of(tree), *sides]
+        return joints
 
     def sql(self, today: date) -> str:
         """The statement as the database is to run it.
@@ -79,12 +84,8 @@ class Statement:
     @property
     def _is_of_counts(self) -> bool:
         """Whether it is one number beside another, each over all rows of its own."""
-        joints, tree = list[exp.SetOperation](), self.tree
-        while isinstance(tree, exp.SetOperation):
-            joints.append(tree)
-            tree = tree.this
         is_plain = all(
-            type(one) is exp.Union and not one.args.get("order") and not one.args.get("limit") for one in joints
+            type(one) is exp.Union and not one.args.get("order") and not one.args.get("limit") for one in self._joints
         )
         return is_plain and all(_tells_a_number(one) for one in self.sides)
 
@@ -149,15 +150,15 @@ class Statement:
             called, name = table.name.lower(), table_name(self._function_of(table, columns))
             table.set("this", exp.to_identifier(name))
             for column in select.find_all(exp.Column) if not table.alias else ():
-                if column.table.lower() == called:
+                if column.table == called:
                     column.set("table", exp.to_identifier(name))
 
     def _resolve(self, select: exp.Select) -> None:
         """Write columns as the domain names them."""
         tables, columns = tables_of(select), columns_of(select)
-        here = {table.alias_or_name.lower(): self.functions[table.name] for table in tables}
+        here = {table.alias_or_name: self.functions[table.name] for table in tables}
         for column in columns:
-            if column.table and column.table.lower() not in here and self.place_of(column) is None:
+            if column.table and column.table not in here and self.place_of(column) is None:
                 column.set("table", None)
         expand_aliases(select)
         self._drop_guesses(select, here)
@@ -208,7 +209,7 @@ class Statement:
         """The key that a column names, or nearly names."""
         if (place := self.place_of(column)) is not None:
             return place[1]
-        own = here.get(column.table.lower())
+        own = here.get(column.table)
         keys = (Tables(one, self.functions, here).key(column) for one in ([own] if own is not None else here.values()))
         return next(filter(None, keys), None)
 

@@ -21,7 +21,7 @@ class Tables:
 
     def key(self, column: exp.Column) -> Key | None:
         """The key that a column names, or nearly names."""
-        other = self.joined.get(column.table.lower())
+        other = self.joined.get(column.table)
         name = column.name.lower()
         for one in self._names(name, other or self.function):
             if (key := self.function.exact_keys.get(one)) is not None:

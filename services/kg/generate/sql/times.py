@@ -61,7 +61,7 @@ _NEXT = re.compile(r"\b(?:next|upcoming|soonest|coming up)\b", re.IGNORECASE)
 _DAY_OF_MONTH = re.compile(rf"\bthe (\d{{1,2}})(?:{ORDINAL_ENDING})\b(?! of\b)")
 _MONTH_DAYS = 31
 _YEAR_END = re.compile(r"\b(?:end of (?:the|this) year|the year(?:['’]s| is) (?:end|out|over)|year[ -]end)\b")
-_OF_A_YEAR = re.compile(r"\b(?:1[5-9]|20)\d\ds?\b")
+_OF_A_YEAR = re.compile(rf"\b{_YEAR.pattern}s?\b")
 _FEASTS = {"new year": (1, 1), "christmas": (12, 25)}
 # What is so now: who works here today.
 _NOW = ("today", "tonight")
