@@ -98,7 +98,11 @@ def expand_aliases(select: exp.Select) -> None:
     """
     aliases = [one for one in select.expressions if isinstance(one, exp.Alias)]
     computed = {one.alias.lower(): one.this for one in aliases}
-    own = {one.alias.lower() for one in aliases if any(each.name == one.alias for each in one.find_all(exp.Column))}
+    own = {
+        name
+        for name, value in computed.items()
+        if any(each.name.lower() == name for each in value.find_all(exp.Column))
+    }
     for column in columns_of(select):
         name = column.name.lower()
         value = computed.get(name) if not column.table else None
@@ -107,7 +111,8 @@ def expand_aliases(select: exp.Select) -> None:
             continue
         # Within an expression it is the column: ORDER BY 2 * price.
         if name not in own or isinstance(column.parent, exp.Ordered) or isinstance(part, exp.Having):
-            column.replace(value.copy())
+            is_part = isinstance(column.parent, exp.Binary) and not isinstance(column.parent, exp.Predicate)
+            column.replace(exp.paren(value) if is_part and isinstance(value, exp.Binary) else value.copy())
     for one in aliases:
         if one.alias.lower() in own:
             one.replace(one.this)

@@ -106,6 +106,7 @@ async def result_of(graph: tuple[Executor, NameIndex], query: str, reply: str, d
         ("which loan has to come back next?", NEXT_LOAN, ["L-3"]),
         ("which loan has to come back next?", NEXT_IN_A_YEAR, ["L-3"]),
         ("which loan is next to come back?", NEXT_IN_A_YEAR.replace("due_date LIMIT", "loan_no LIMIT"), None),
+        ("which loan is next to come back?", NEXT_IN_A_YEAR.replace("BY due", "BY loan_no DESC, due"), None),
         ("which loan is the next to come back?", "SELECT loan_no FROM loan ORDER BY due_date LIMIT 1", ["L-3"]),
         ("whose loan is next?", "SELECT trainee FROM loan WHERE NOT due_date IS NULL ORDER BY due_date LIMIT 1", CAL),
         ("which loan was due first?", "SELECT loan_no FROM loan ORDER BY due_date LIMIT 1", ["L-4"]),

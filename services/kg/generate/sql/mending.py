@@ -308,15 +308,6 @@ def without_unsaid_days(select: exp.Select, query: str, is_day: Callable[[exp.Co
             drop(one)
 
 
-def without_unsaid_end(select: exp.Select, is_day: Callable[[exp.Column], bool]) -> None:
-    """Drop the last day of a period of which the first row is told: the next renewal is that of whatever year."""
-    order, limit = select.args.get("order"), select.args.get("limit")
-    firsts = [one.this for one in order.expressions if not one.args.get("desc")] if order and limit else []
-    for one in list(select.find_all(exp.Between)):
-        if one.parent_select is select and firsts[:1] == [one.this] and is_day(one.this):
-            one.replace(exp.GTE(this=one.this, expression=one.args["low"]))
-
-
 def nothing_as_null(statement: Statement, values: Values) -> None:
     """Ask for rows without a value where a model writes "none", which no row has. Blocks for milliseconds."""
     for one in list(statement.comparisons()):

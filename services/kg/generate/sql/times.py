@@ -274,15 +274,27 @@ def from_today_on(tree: exp.Expr, question: Question, is_day: Callable[[exp.Colu
     if question.times or not _NEXT.search(question.text):
         return
     for select in list(tree.find_all(exp.Select)):
-        order = select.args.get("order")
-        first = order.expressions[0] if order is not None and select.args.get("limit") is not None else None
-        day = first.this if first is not None and not first.args.get("desc") else None
+        day = _least(select)
         where = select.args.get("where")
         told = [one for one in where.find_all(exp.Column) if one == day] if where is not None else []
         # That there is one bounds nothing.
         is_bounded = any(not isinstance(one.parent, exp.Is) for one in told)
         if isinstance(day, exp.Column) and is_day(day) and not is_bounded:
             select.where(exp.GTE(this=day.copy(), expression=exp.CurrentDate()), copy=False)
+
+
+def without_unsaid_end(select: exp.Select, is_day: Callable[[exp.Column], bool]) -> None:
+    """Drop the last day of a period of which the first row is told: the next renewal is that of whatever year."""
+    for one in list(select.find_all(exp.Between)):
+        if one.parent_select is select and one.this == _least(select) and is_day(one.this):
+            one.replace(exp.GTE(this=one.this, expression=one.args["low"]))
+
+
+def _least(select: exp.Select) -> exp.Expr | None:
+    """What the first rows of a SELECT have the least of, where it takes those alone."""
+    order = select.args.get("order")
+    first = order.expressions[0] if order is not None and select.args.get("limit") is not None else None
+    return None if first is None or first.args.get("desc") else first.this
 
 
 def today_as_now(tree: exp.Expr, today: date) -> None:

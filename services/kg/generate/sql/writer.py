@@ -42,7 +42,6 @@ from services.kg.generate.sql.mending import (
     rank_by_length,
     sum_as_said,
     without_unsaid_days,
-    without_unsaid_end,
 )
 from services.kg.generate.sql.prompt import SqlPrompt
 from services.kg.generate.sql.refusals import UNSAID_FLAG, asks_no_flag, doubts
@@ -55,6 +54,7 @@ from services.kg.generate.sql.times import (
     said_days,
     said_time,
     today_as_now,
+    without_unsaid_end,
 )
 from services.kg.language.catalogue import NUMERIC, Catalogue
 from services.kg.syntax import parse_select
